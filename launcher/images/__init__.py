@@ -1,0 +1,1 @@
+"""Image references: the spellings people use, and what each runtime wants to be given."""

@@ -1,0 +1,1 @@
+"""What the files mean: recipe, role manifest, cluster, flag catalogue, and the job linked from them."""

@@ -1,0 +1,108 @@
+"""The job: recipe, cluster and role manifests linked into what is to run, each key with its origins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from launcher.model.catalogue import Catalogue
+from launcher.model.cluster import Cluster
+from launcher.model.manifest import Manifest
+from launcher.model.recipe import FlagValue, Mount, Recipe
+from launcher.text.diagnostic import Place
+from launcher.text.document import Document, KeyPath
+
+Mode = Literal["aggregate", "prefill", "decode"]
+
+WORKERS: Mapping[str, Mode] = {"worker": "aggregate", "prefill": "prefill", "decode": "decode"}
+"""Role names that make a role a worker, and the mode they set."""
+
+ROUTER = "router"
+"""Reserved role name: the role made from `[router]`."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One place that set a key: `path` in `document`; `layer` is what people call it (`[defaults]`, `--set`)."""
+
+    document: Document
+    path: KeyPath
+    layer: str
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Key path → every place that set it, lowest first; the last one won."""
+
+    chains: Mapping[KeyPath, tuple[Origin, ...]]
+    fallback: Document
+
+    def place(self, path: KeyPath, part: Literal["key", "value"] = "value") -> Place:
+        """The winning place of `path`, else of its nearest parent that was written somewhere."""
+        for length in range(len(path), 0, -1):
+            chain = self.chains.get(path[:length])
+            if chain:
+                winner = chain[-1]
+                exact = length == len(path)
+                return Place(winner.document, winner.path, part if exact else "key")
+        return Place(self.fallback, ())
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role with everything merged: cluster < role manifest < `[defaults]` (workers) < the role's table.
+
+    `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
+    it. `image` is the alias, `reference` what the cluster says it means. `origins` has paths relative
+    to the role (`("flags", "policy")`).
+    """
+
+    name: str
+    mode: Mode | None
+    manifest: Manifest
+    origins: Origins
+    image: str | None = None
+    reference: str | None = None
+    version: str | None = None
+    setup: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_from: tuple[str, ...] = ()
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    on: str | None = None
+    gpus: int = 0
+    replicas: int = 1
+    catalogue: Catalogue | None = None
+
+    def place(self, *path: str | int, part: Literal["key", "value"] = "value") -> Place:
+        """Where a key of this role was written."""
+        return self.origins.place(path, part)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
+    the router (`direct` where the recipe has none) last."""
+
+    recipe: Recipe
+    document: Document
+    cluster: Cluster
+    cluster_document: Document
+    roles: tuple[Role, ...]
+    origins: Origins
+    cluster_origins: Origins
+    manifests: tuple[str, ...] = ()
+
+    @property
+    def workers(self) -> tuple[Role, ...]:
+        """Roles that serve a model."""
+        return tuple(role for role in self.roles if role.mode is not None)
+
+    @property
+    def router(self) -> Role:
+        """The role in front of the workers."""
+        return next(role for role in self.roles if role.name == ROUTER)
+
+    @property
+    def served_name(self) -> str:
+        """The model's name in requests: as the recipe says, else the alias in `model.path`, else `model`."""
+        return self.recipe.model.served_name or self.recipe.model.path or "model"

@@ -1,0 +1,43 @@
+"""What `link` asks for documents; `execute` implements it on files, tests on dictionaries."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from launcher.model.catalogue import Catalogue
+from launcher.text.document import Document
+
+
+class Library(Protocol):
+    """Every method raises `text.diagnostic.Refused` for a document that is there but cannot be read or parsed."""
+
+    def recipe(self, name: str, beside: Document | None = None) -> Document:
+        """The recipe `name`, relative to the document it stands in (for `extends`)."""
+        ...
+
+    def manifest(self, name: str) -> Document | None:
+        """The role manifest of that name, or None."""
+        ...
+
+    def manifests(self) -> Sequence[str]:
+        """Names of all role manifests, sorted."""
+        ...
+
+    def cluster(self, name: str) -> Sequence[Document]:
+        """The files that make the cluster, lowest first; empty if there is none of that name."""
+        ...
+
+    def clusters(self) -> Sequence[str]:
+        """Names of all clusters, sorted."""
+        ...
+
+    def catalogue(self, program: str, version: str) -> Catalogue | None:
+        """The flag catalogue of exactly that version, or None."""
+        ...
+
+    def versions(self, program: str) -> Sequence[str]:
+        """Versions of the program that have a catalogue, oldest first."""
+        ...
+
+    def text(self, path: str, beside: Document) -> str:
+        """A text file named in `beside`, relative to it (`setup_file`). Raises OSError or UnicodeDecodeError."""
+        ...

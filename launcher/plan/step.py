@@ -1,0 +1,65 @@
+"""The plan as a value: what people look at, what goldens hold, what `render` turns into a Script."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from launcher.model.recipe import Mount
+from launcher.roles.base import Endpoint
+from launcher.run.script import File, Gate, Stop
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `nodes` are indices into the allocation, `gpus` device numbers on each of them; `cpus`
+    and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `words` are the role's
+    own command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
+    directory of its preamble. `after` names steps whose gates must be open first."""
+
+    name: str
+    role: str
+    nodes: tuple[int, ...]
+    words: tuple[str, ...]
+    tasks: int = 1
+    gpus: tuple[int, ...] = ()
+    cpus: int | None = None
+    memory: int | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
+    image: str | None = None
+    reference: str | None = None
+    setup: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_from: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    lasting: bool = True
+    critical: bool = True
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One Prometheus scrape target: `address` is host and port, `path` the metrics path."""
+
+    step: str
+    role: str
+    address: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole deployment. `url` is the public base URL, `ready` what must hold at the end, `timeout` seconds."""
+
+    name: str
+    cluster: str
+    nodes: int
+    url: str
+    served_name: str
+    steps: tuple[Step, ...]
+    files: tuple[File, ...]
+    endpoints: tuple[Endpoint, ...]
+    targets: tuple[Target, ...]
+    ready: tuple[Gate, ...]
+    timeout: float
+    schema: int = 1

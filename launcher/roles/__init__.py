@@ -1,0 +1,14 @@
+"""Adapters, one module a kind. `MODULES` is data: `execute` imports what a job needs."""
+
+from collections.abc import Mapping
+
+MODULES: Mapping[str, str] = {
+    "plain": "launcher.roles.plain",
+    "sim": "launcher.roles.sim",
+    "direct": "launcher.roles.direct",
+    "smg": "launcher.roles.smg",
+}
+"""Adapter name → module that has it as `ADAPTER`."""
+
+GROUP = "launcher.roles"
+"""Entry-point group for adapters of other packages."""

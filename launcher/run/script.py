@@ -1,0 +1,206 @@
+"""Plain data between `render` and the supervisor: what to start, in which order, and when it is ready.
+
+A `Script` is all the supervisor ever sees. It holds words, environment, files, gates and budgets, and
+late references (`ref`) in place of what is known only once nodes are: host names, addresses, the run
+directory. `bind` puts those in; nothing else is decided after planning.
+"""
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+SCHEMA = 1
+
+# U+FDD0 and U+FDD1 are noncharacters: Unicode keeps them for a program's own use, and a Document refuses
+# them in what users write, so no text of a user's can be mistaken for a reference.
+OPEN = "\ufdd0"
+CLOSE = "\ufdd1"
+_REFERENCE = re.compile(OPEN + "([a-z]+[0-9]*)" + CLOSE)
+
+
+def ref(kind: str, index: Optional[int] = None) -> str:
+    """The mark for a late value: `ref("ip", 0)`, `ref("host", 0)`, `ref("run")`."""
+    return "%s%s%s%s" % (OPEN, kind, "" if index is None else index, CLOSE)
+
+
+def bind(value: Any, slots: Mapping[str, str]) -> Any:
+    """`value` (text, list, tuple, mapping or plain scalar) with every mark replaced from `slots`.
+
+    Raises KeyError where a mark has no slot.
+    """
+    if isinstance(value, str):
+        return _REFERENCE.sub(lambda found: slots[found.group(1)], value)
+    if isinstance(value, dict):
+        return {bind(key, slots): bind(item, slots) for key, item in value.items()}
+    if isinstance(value, list):
+        return [bind(item, slots) for item in value]
+    if isinstance(value, tuple):
+        return tuple(bind(item, slots) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {f.name: bind(getattr(value, f.name), slots) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **changed)
+    return value
+
+
+def shown(text: str) -> str:
+    """`text` as people read it: marks become `{ip0}`, `{run}`."""
+    return _REFERENCE.sub(lambda found: "{%s}" % found.group(1), text)
+
+
+@dataclass(frozen=True)
+class Expect:
+    """What a gate wants to see in an answer.
+
+    `at` is a dotted path into a JSON body (`""` the whole), or for a gauge the metric's name.
+    With `where`, only list items (or samples) whose fields equal it are looked at. Then either the
+    number of items must be `count`, or the value must equal `equals`, or (`has`) some item must equal it.
+    """
+
+    at: str = ""
+    equals: Any = None
+    count: Optional[int] = None
+    has: Any = None
+    where: Dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition that is asked again and again until it holds.
+
+    kind: `http` (GET, `status` and every `expect`), `tcp` (the port of `url` accepts), `gauge`
+    (Prometheus text), `complete` (one completion of `model` through an OpenAI-compatible `url` base).
+    Times are in seconds.
+    """
+
+    kind: str
+    url: str
+    expect: Tuple[Expect, ...] = ()
+    status: int = 200
+    model: str = ""
+    every: float = 0.1
+    patience: float = 5.0
+
+
+@dataclass(frozen=True)
+class Stop:
+    """How a child is asked to end: `signal` to its group, then KILL after `seconds`."""
+
+    signal: str = "TERM"
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the run directory, written when the slots are bound and before anything starts.
+
+    Either `text`, carried to the byte, or `data`, bound first and then encoded as JSON.
+    `path` is relative to the run directory; `mode` is the permission bits.
+    """
+
+    path: str
+    text: Optional[str] = None
+    data: Any = None
+    mode: int = 0o600
+
+
+@dataclass(frozen=True)
+class Child:
+    """One process the supervisor starts and watches.
+
+    `env` is set for it; `env_from` names variables taken from the supervisor's own environment (secrets
+    travel by name only). `after` names children whose gates must all be open first. A `lasting` child
+    must live to the end of the run; the gate of one that does not last is its exit 0. The end of a
+    `critical` child (any end of a lasting one, a non-zero end of another) ends the run.
+    """
+
+    name: str
+    role: str
+    argv: Tuple[str, ...]
+    env: Dict[str, str] = field(default_factory=dict)
+    env_from: Tuple[str, ...] = ()
+    after: Tuple[str, ...] = ()
+    gates: Tuple[Gate, ...] = ()
+    lasting: bool = True
+    critical: bool = True
+    stop: Stop = Stop()
+    cwd: str = ref("run")
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Seconds: `ready` until every gate of `Script.ready` is open; `stop` for the whole teardown."""
+
+    ready: float = 600.0
+    stop: float = 30.0
+
+
+@dataclass(frozen=True)
+class Script:
+    """Everything the supervisor executes.
+
+    `slots` names every late reference that must be bound (`ip0`, `host0`, `run`). `inherit` is the
+    allow-list of the shell's variables children get (`LC_*` matches by prefix). `ready` is asked once
+    all lasting children have started and opened their gates. `last_words` are run by the keeper after
+    everything else is gone.
+    """
+
+    name: str
+    slots: Tuple[str, ...]
+    children: Tuple[Child, ...]
+    files: Tuple[File, ...] = ()
+    ready: Tuple[Gate, ...] = ()
+    budgets: Budgets = Budgets()
+    inherit: Tuple[str, ...] = ()
+    last_words: Tuple[Tuple[str, ...], ...] = ()
+    url: str = ""
+    schema: int = SCHEMA
+
+
+def to_data(value: Any) -> Any:
+    """A dataclass tree as JSON-ready lists and dictionaries."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [to_data(item) for item in value]
+    if isinstance(value, dict):
+        return {key: to_data(item) for key, item in value.items()}
+    return value
+
+
+def dump(script: Script) -> str:
+    """The Script as JSON text; `load(dump(s)) == s`."""
+    return json.dumps(to_data(script), ensure_ascii=True, indent=1)
+
+
+def load(text: str) -> Script:
+    """The Script that `dump` wrote. Raises ValueError for another schema or a broken text."""
+    raw = json.loads(text)
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        raise ValueError("not a script of schema %d" % SCHEMA)
+    try:
+        return Script(
+            name=raw["name"],
+            slots=tuple(raw["slots"]),
+            children=tuple(_child(item) for item in raw["children"]),
+            files=tuple(File(**item) for item in raw["files"]),
+            ready=tuple(_gate(item) for item in raw["ready"]),
+            budgets=Budgets(**raw["budgets"]),
+            inherit=tuple(raw["inherit"]),
+            last_words=tuple(tuple(words) for words in raw["last_words"]),
+            url=raw["url"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError("not a script: %s" % error) from error
+
+
+def _gate(raw: Mapping[str, Any]) -> Gate:
+    return Gate(**{**raw, "expect": tuple(Expect(**item) for item in raw["expect"])})
+
+
+def _child(raw: Mapping[str, Any]) -> Child:
+    lists: List[str] = ["argv", "env_from", "after"]
+    plain: Dict[str, Any] = {**raw, **{key: tuple(raw[key]) for key in lists}}
+    return Child(**{**plain, "gates": tuple(_gate(g) for g in raw["gates"]), "stop": Stop(**raw["stop"])})

@@ -1,0 +1,1 @@
+"""A simulated inference engine for rehearsals and tests: the wire of vLLM or SGLang, no model, no GPU."""
