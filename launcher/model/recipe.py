@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-type FlagValue = bool | int | float | str | list[Any] | dict[str, Any]
+FlagValue = bool | int | float | str | list[Any] | dict[str, Any]
 """A TOML value; the flag catalogue of the program says which kinds its flags take."""
 
 
