@@ -15,7 +15,10 @@ class Program(Table):
 
     name: str | None = Field(default=None, description="name of the flag catalogue")
     version: str | None = Field(default=None, description="version where recipe, lock and alias table say none")
-    command: list[str] = Field(default_factory=list, description="its first words; placeholders are `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, `{model}`, `{served_name}`, `{public}`")
+    command: list[str] = Field(
+        default_factory=list,
+        description="its first words; placeholders are `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, `{model}`, `{served_name}`, `{public}`",
+    )
     needs: list[str] = Field(default_factory=list, description="programs that must be on PATH in the image")
 
 
@@ -74,7 +77,9 @@ class Manifest(Table):
     env: dict[str, str] = Field(default_factory=dict)
     flags: dict[str, FlagValue] = Field(default_factory=dict, description="lie under the recipe's")
     setup: str | None = None
-    owned: dict[str, str] = Field(default_factory=dict, description="flags the launcher sets; value: what to use instead")
+    owned: dict[str, str] = Field(
+        default_factory=dict, description="flags the launcher sets; value: what to use instead"
+    )
     owned_env: dict[str, str] = Field(default_factory=dict, description="variables the launcher sets, likewise")
     gates: list[ManifestGate] = Field(default_factory=list)
     stop: ManifestStop = Field(default_factory=ManifestStop)

@@ -60,7 +60,9 @@ class Model(Table):
 class Ready(Table):
     """`[ready]`: when the run counts as up."""
 
-    timeout: str | int = Field(default="10m", description="budget until ready: `90s`, `45m`, `1h30m`, `01:30:00` or seconds")
+    timeout: str | int = Field(
+        default="10m", description="budget until ready: `90s`, `45m`, `1h30m`, `01:30:00` or seconds"
+    )
 
 
 class Ports(Table):
@@ -80,7 +82,9 @@ class Recipe(Table):
     allow: list[str] = Field(default_factory=list, description="codes of findings that may not refuse")
     model: Model = Field(default_factory=Model)
     defaults: RoleTable = Field(default_factory=RoleTable, description="lies under every worker role")
-    roles: dict[str, RoleTable] = Field(default_factory=dict, description="`worker`, or `prefill` and `decode`; others by name")
+    roles: dict[str, RoleTable] = Field(
+        default_factory=dict, description="`worker`, or `prefill` and `decode`; others by name"
+    )
     router: RouterTable | None = Field(default=None)
     ready: Ready = Field(default_factory=Ready)
     ports: Ports = Field(default_factory=Ports)
