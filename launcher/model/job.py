@@ -81,7 +81,8 @@ class Role:
 @dataclass(frozen=True)
 class Job:
     """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
-    the router (`direct` where the recipe has none) last."""
+    the router (`direct` where the recipe has none) last.
+    """
 
     recipe: Recipe
     document: Document

@@ -17,7 +17,8 @@ class Program(Table):
     version: str | None = Field(default=None, description="version where recipe, lock and alias table say none")
     command: list[str] = Field(
         default_factory=list,
-        description="its first words; placeholders are `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, `{model}`, `{served_name}`, `{public}`",
+        description="its first words; placeholders: `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, "
+        "`{model}`, `{served_name}`, `{public}`",
     )
     needs: list[str] = Field(default_factory=list, description="programs that must be on PATH in the image")
 

@@ -13,7 +13,8 @@ class Step:
     """One step. `nodes` are indices into the allocation, `gpus` device numbers on each of them; `cpus`
     and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `words` are the role's
     own command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
-    directory of its preamble. `after` names steps whose gates must be open first."""
+    directory of its preamble. `after` names steps whose gates must be open first.
+    """
 
     name: str
     role: str

@@ -36,7 +36,8 @@ class Endpoint:
 @dataclass(frozen=True)
 class Replica:
     """One replica placed: `nodes` are node indices of the allocation, `gpus` the device numbers it has on
-    each of them, `ports` its ports by name on its first node."""
+    each of them, `ports` its ports by name on its first node.
+    """
 
     role: Role
     index: int
