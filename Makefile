@@ -1,0 +1,95 @@
+# What a newcomer, a contributor and CI call. `make demo` and `make test` set themselves up:
+# python3 (3.11 or newer, with venv), git and make are all they need to find.
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+# The first Python on PATH that is new enough and can make environments.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo $$p; break; }; done)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+# Caches live in the environment's folder: `make check` leaves the tree as it was.
+CACHE := $(CURDIR)/$(VENV)/cache
+export RUFF_CACHE_DIR := $(CACHE)/ruff
+export MYPY_CACHE_DIR := $(CACHE)/mypy
+export PYTHONPYCACHEPREFIX := $(CACHE)/bytecode
+CODE := launcher tests benchmarks docs
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help setup demo test test-all check format golden docs bench wheel clean \
+	check-lint check-format check-types check-layers check-shape check-python check-docs
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
+		printf '%-16s %s\n' "$$name" "$$what"; done
+
+setup: $(VENV)/dev ## the environment for development, in .venv
+
+demo: $(VENV)/demo ## run the quickstart on this machine: workers, router, one completion, clean stop
+	@$(BIN)/python docs/demo.py
+
+test: $(VENV)/dev ## every test that CI runs
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-all: $(VENV)/dev ## the same and those that take minutes
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not site"
+
+check: check-lint check-format check-types check-layers check-shape check-python check-docs ## everything CI asks of the text; changes nothing
+
+check-lint: $(VENV)/dev
+	$(BIN)/ruff check $(CODE)
+
+check-format: $(VENV)/dev
+	$(BIN)/ruff format --check $(CODE)
+
+check-types: $(VENV)/dev
+	$(BIN)/mypy
+
+check-layers: $(VENV)/dev
+	$(BIN)/lint-imports --no-cache
+
+check-shape: $(VENV)/dev
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_shape.py
+
+check-python: $(VENV)/dev
+	$(BIN)/vermin --target=3.9- --violations --no-tips --quiet launcher/run
+
+check-docs: $(VENV)/dev
+	$(BIN)/python docs/generate.py --check
+
+format: $(VENV)/dev ## put the code into shape
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+golden: $(VENV)/dev ## write the expected plans and scripts anew; read the diff before committing
+	@$(BIN)/python -m pytest -q -n $(JOBS) --golden tests/golden
+
+docs: $(VENV)/dev ## write docs/reference and the outputs quoted in the guides
+	$(BIN)/python docs/generate.py
+
+bench: $(VENV)/dev ## measure; writes benchmarks/results.md
+	$(BIN)/python benchmarks/run.py
+
+wheel: $(VENV)/dev ## dist/launcher-*.whl
+	$(BIN)/python -m build --wheel --no-isolation
+
+clean: ## remove what the targets above made
+	rm -rf $(VENV) .venv-peers build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+
+$(VENV)/made:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with venv on PATH (Debian: apt-get install python3-venv; or make PYTHON=/path/to/python3)" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/demo: $(VENV)/made pyproject.toml constraints.txt
+	@echo "installing what the demo needs into $(VENV) (once)"
+	@$(PIP) install --constraint constraints.txt --editable '.[demo]'
+	@touch $@
+
+$(VENV)/dev: $(VENV)/made pyproject.toml constraints.txt
+	@echo "installing what development needs into $(VENV) (once)"
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $(VENV)/demo $@
