@@ -6,8 +6,8 @@ from pydantic import Field
 
 from launcher.model.recipe import FlagValue, Table
 
-Count = Literal["workers", "prefill", "decode", "ranks"]
-"""Symbolic counts of a gate; the plan knows the numbers."""
+Count = Literal["workers", "prefill", "decode", "endpoints", "ranks"]
+"""Symbolic counts of a gate, allowed in `count` and `equals`; the plan knows the numbers."""
 
 
 class Program(Table):
@@ -82,6 +82,11 @@ class Manifest(Table):
         default_factory=dict, description="flags the launcher sets; value: what to use instead"
     )
     owned_env: dict[str, str] = Field(default_factory=dict, description="variables the launcher sets, likewise")
+    after: list[str] = Field(
+        default_factory=list,
+        description="roles whose gates must be open before this one starts; `workers` is all of them, and what "
+        "a router has where it says nothing",
+    )
     gates: list[ManifestGate] = Field(default_factory=list)
     stop: ManifestStop = Field(default_factory=ManifestStop)
     metrics: Metrics | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from launcher.model.job import Job, Mode, Role
@@ -59,7 +60,11 @@ class Net:
     model: str | None
 
     def count(self, what: str) -> int:
-        """The number behind a symbolic count of a manifest's gate: `workers`, `prefill`, `decode`, `ranks`."""
+        """The number behind a symbolic count of a manifest's gate: `endpoints` (all of them), `ranks` (theirs),
+        `workers` (the aggregate ones), `prefill`, `decode`.
+        """
+        if what == "endpoints":
+            return len(self.endpoints)
         if what == "ranks":
             return sum(endpoint.ranks for endpoint in self.endpoints)
         if what == "workers":
@@ -69,18 +74,27 @@ class Net:
 
 @dataclass(frozen=True)
 class Task:
-    """What one step runs: words with late references, environment, and the gates that end its start."""
+    """What one step runs: words with late references, environment, and the gates that end its start.
+
+    `nodes` are those of the replica's nodes the step runs on (none said: its first), `processes` how many
+    processes it has in all, spread evenly over them.
+    """
 
     words: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+    nodes: tuple[int, ...] = ()
+    processes: int = 1
 
 
 class Adapter:
     """Base of all adapters; whatever is data comes from the role manifest.
 
-    A subclass lives in a module of its own in this package and is exported there as `ADAPTER`.
+    A subclass lives in a module of its own in this package and is exported there as `ADAPTER`. `codes`
+    holds what `launch explain CODE` prints for each code that its `check` can yield.
     """
+
+    codes: Mapping[str, str] = MappingProxyType({})
 
     def ports(self, role: Role) -> Mapping[str, Port]:
         """Ports one replica needs on its first node."""
@@ -98,9 +112,25 @@ class Adapter:
         """Asked of the router's adapter: name of the role that owns the public port."""
         return job.router.name
 
-    def check(self, job: Job, role: Role) -> Iterator[Diagnostic]:
-        """Findings only this kind of role can have."""
+    def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
+        """Findings only this kind of role can have. `endpoints` are the workers' as `nominal` gives them."""
         yield from ()
 
 
 Adapters = Mapping[str, Adapter]
+
+
+def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
+    """The endpoints of every worker replica before placement, for checks: node 0 and each port at its base.
+
+    A worker whose adapter is not among `adapters` has none here.
+    """
+    found: list[Endpoint] = []
+    for role in job.workers:
+        adapter = adapters.get(role.manifest.adapter)
+        if adapter is None:
+            continue
+        ports = {name: port.base for name, port in adapter.ports(role).items()}
+        for index in range(role.replicas):
+            found.extend(adapter.endpoints(Replica(role, index, f"{role.name}-{index}", (0,), (), ports)))
+    return tuple(found)
