@@ -9,6 +9,8 @@ from launcher.text.document import Document, KeyPath, Span
 
 
 class Severity(StrEnum):
+    """How much a finding weighs: an error refuses, a warning does not."""
+
     ERROR = "error"
     WARNING = "warning"
 
