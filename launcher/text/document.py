@@ -1,10 +1,14 @@
 """A TOML document that remembers its text, so that every key and value can be pointed at."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
-KeyPath = tuple[str | int, ...]
+from launcher.text import locate
+
+KeyPath = locate.KeyPath
 
 
 @dataclass(frozen=True)
@@ -17,12 +21,55 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """`name` is what messages show (a path as the user gave it, `<stdin>`, `--set`); `data` what `text` means."""
+    """`name` is what messages show (a path as the user gave it, `<stdin>`, `--set`); `data` what `text` means.
+
+    `located` is given where `text` is no TOML document but a word of the command line (`parse.assignment`).
+    Documents are equal only to themselves and can be keys of a mapping.
+    """
 
     name: str
     text: str
     data: Mapping[str, Any]
+    located: Mapping[KeyPath, locate.Located] | None = field(default=None, repr=False)
 
     def span(self, path: KeyPath, part: Literal["key", "value"] = "value") -> Span:
-        """Where `path` stands in `text`; the nearest existing parent for a path that does not exist."""
-        raise NotImplementedError
+        """Where `path` stands in `text`; the key of the nearest parent for a path that does not exist.
+
+        The value of a table is its header, of a table without one the key that implies it; an item of
+        an array has no key but itself. The whole document is an empty span at its start.
+        """
+        while path and path not in self._spans:
+            path, part = path[:-1], "key"
+        if not path:
+            return Span(0, 0)
+        located = self._spans[path]
+        return Span(*(located.key if part == "key" else located.value))
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character, both from 1; the column counts characters, a tab being one.
+
+        An offset past the end is the end of the text.
+        """
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of line `number` (from 1) without its end; empty past the last one."""
+        if not 1 <= number <= len(self._lines):
+            return ""
+        start = self._lines[number - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].removesuffix("\r")
+
+    @cached_property
+    def _spans(self) -> Mapping[KeyPath, locate.Located]:
+        return locate.document(self.text) if self.located is None else self.located
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        starts, at = [0], self.text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = self.text.find("\n", at + 1)
+        return starts
