@@ -17,21 +17,30 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """A key path of a document (`part` picks the key or the value), or an `offset` for syntax errors.
+    """A key path of a document (`part` picks the key or the value), or `length` characters from `offset`.
 
-    Line and column are looked up when the diagnostic is drawn, so that models carry no positions.
+    Offsets are for syntax errors; everything else names a key path. Line and column are looked up when
+    the diagnostic is drawn, so that models carry no positions. Neither path nor offset: the whole document.
     """
 
     document: Document
     path: KeyPath = ()
     part: Literal["key", "value"] = "value"
     offset: int | None = None
+    length: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether the place is the document as a whole, no line of it."""
+        return self.offset is None and not self.path
 
     def span(self) -> Span:
-        """Characters of the place in the document's text, half open."""
-        if self.offset is not None:
-            return Span(self.offset, self.offset + 1)
-        return self.document.span(self.path, self.part)
+        """Characters of the place in the document's text, half open; at the end of the text it is empty."""
+        if self.offset is None:
+            return self.document.span(self.path, self.part)
+        size = len(self.document.text)
+        start = min(self.offset, size)
+        return Span(start, min(start + self.length, size))
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,18 @@ class Refused(Exception):
     """Raised by a stage that cannot go on; carries all it found, never just the first."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def ordered(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By document, position, severity (errors first) and code; what has no place comes first."""
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Diagnostic) -> tuple[str, int, int, str, str]:
+    place = finding.place
+    document = place.document.name if place else ""
+    start = place.span().start if place else 0
+    return document, start, list(Severity).index(finding.severity), finding.code, finding.message
 
 
 def errors(findings: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -1,5 +1,7 @@
 """A TOML document that remembers its text, so that every key and value can be pointed at."""
 
+import json
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +11,19 @@ from typing import Any, Literal
 from launcher.text import locate
 
 KeyPath = locate.KeyPath
+
+BARE = re.compile(locate.BARE)
+
+
+def dotted(path: KeyPath) -> str:
+    """`path` as people write it: `roles.worker.mounts[0].source`, parts that need quotes in them."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False))
+    return text
 
 
 @dataclass(frozen=True)
