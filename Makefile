@@ -58,7 +58,7 @@ check-python: $(VENV)/dev
 	$(BIN)/vermin --target=3.9- --violations --no-tips --quiet launcher/run
 
 check-docs: $(VENV)/dev
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m docs.generate --check
 
 format: $(VENV)/dev ## put the code into shape
 	$(BIN)/ruff check --fix $(CODE)
@@ -68,10 +68,10 @@ golden: $(VENV)/dev ## write the expected plans and scripts anew; read the diff 
 	@$(BIN)/python -m pytest -q -n $(JOBS) --golden tests/golden
 
 docs: $(VENV)/dev ## write docs/reference and the outputs quoted in the guides
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 bench: $(VENV)/dev ## measure; writes benchmarks/results.md
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 wheel: $(VENV)/dev ## dist/launcher-*.whl
 	$(BIN)/python -m build --wheel --no-isolation
