@@ -1,0 +1,172 @@
+"""Audits: rules that need facts of the machine. Each yields questions, and findings once they are answered."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.job import Job, Role
+from launcher.plan.step import Plan
+from launcher.text.diagnostic import Diagnostic, Place
+
+Finding = Diagnostic | Question
+Audit = Callable[[Job, Plan, Facts], Iterator[Finding]]
+
+_SHIFTS = (100, 200, 400, 800, 1600)
+"""What is proposed where a port is in use, smallest first."""
+
+
+def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """A port of the plan is in use on this machine
+
+    Two programs cannot listen on one port: the step would end at once, or worse, its gate would be
+    answered by the other program. The message names the owner where the system tells (another user's
+    process is often hidden). `--set ports.shift=N` moves every port, `--set ports.public=N` the public one.
+    """
+    wanted = _ports(plan)
+    busy = []
+    for number, what in wanted.items():
+        answer = facts.get(Port(number))
+        if answer is None:
+            yield Port(number)
+        elif not answer.yes:
+            busy.append((number, what, answer))
+    if not busy:
+        return
+    public = len(busy) == 1 and busy[0][0] in _public(plan)
+    candidates = {shift: _moved(wanted, plan, shift, public) for shift in _SHIFTS}
+    unknown = [Port(number) for numbers in candidates.values() for number in numbers if Port(number) not in facts]
+    if unknown:
+        yield from unknown
+        return
+    free = (shift for shift, numbers in candidates.items() if all(facts[Port(number)].yes for number in numbers))
+    advice = _move(job, next(free, None), busy[0][0] if public else None)
+    for number, what, answer in busy:
+        yield Diagnostic("port-in-use", f"port {number} ({what}) {answer.text}", _ports_place(job), help=advice, exit=1)
+
+
+def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """A variable of `env_from` is not set in the submitting shell
+
+    `env_from` passes values by name, so that secrets stand in no file. A role that is started without
+    one fails late and far away; an empty value counts as set.
+    """
+    for role in job.roles:
+        for index, name in enumerate(role.env_from):
+            answer = facts.get(Variable(name))
+            if answer is None:
+                yield Variable(name)
+            elif not answer.yes:
+                yield Diagnostic(
+                    "variable-absent",
+                    f"`{name}` is not set in this shell",
+                    role.place("env_from", index),
+                    help=f"`export {name}=…`, or take it out of `env_from`",
+                    exit=1,
+                )
+
+
+def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """A program that a step runs is not on this machine
+
+    Without containers a role's programs come from this machine. A module (`python -m NAME`) must be
+    importable by the interpreter that runs it; a program must be on `PATH`, or at its path.
+    """
+    for step in plan.steps:
+        role = next(role for role in job.roles if role.name == step.role)
+        for question in _programs(step.words, role):
+            answer = facts.get(question)
+            if answer is None:
+                yield question
+            elif not answer.yes:
+                yield Diagnostic(
+                    "program-absent",
+                    f"role `{role.name}`: {answer.text}",
+                    _role_place(job, role),
+                    notes=(f"looked on {answer.where}",),
+                    help=_install(question, role),
+                    exit=4,
+                )
+
+
+def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """A preamble is no shell that bash can parse
+
+    `setup` runs in the role's shell before its command; a syntax error would end the step after the
+    nodes were given. Asked of `bash -n`, which parses and runs nothing.
+    """
+    for role in job.roles:
+        if role.setup is not None:
+            yield from _syntax(facts, role.setup, role.place("setup"))
+    if job.cluster.setup is not None:
+        yield from _syntax(facts, job.cluster.setup.inline, job.cluster_origins.place(("setup", "inline")))
+
+
+AUDITS: Mapping[str, Audit] = {
+    "port-in-use": port_in_use,
+    "variable-absent": variable_absent,
+    "program-absent": program_absent,
+    "setup-syntax": setup_syntax,
+}
+"""Code → audit; its docstring is what `launch explain CODE` prints."""
+
+
+def audit(job: Job, plan: Plan, facts: Facts) -> tuple[list[Diagnostic], list[Question]]:
+    """Findings so far, and what must be asked before there can be more (each question once)."""
+    found = [finding for rule in AUDITS.values() for finding in rule(job, plan, facts)]
+    questions = dict.fromkeys(finding for finding in found if not isinstance(finding, Diagnostic))
+    return [finding for finding in found if isinstance(finding, Diagnostic)], list(questions)
+
+
+def _ports(plan: Plan) -> dict[int, str]:
+    return {number: f"`{name}` of {step.name}" for step in plan.steps for name, number in step.ports.items()}
+
+
+def _public(plan: Plan) -> set[int]:
+    tail = plan.url.rstrip("/").rpartition(":")[2]
+    return {int(tail)} if tail.isdigit() else set()
+
+
+def _moved(wanted: Mapping[int, str], plan: Plan, shift: int, public: bool) -> list[int]:
+    numbers = _public(plan) if public else wanted
+    return [number + shift for number in numbers if number + shift <= 65535]
+
+
+def _move(job: Job, shift: int | None, public: int | None) -> str:
+    if shift is None:
+        return "end the other program, or `--set ports.shift=N` with an N whose ports are free"
+    if public is not None:
+        return f"`--set ports.public={public + shift}` moves it"
+    return f"`--set ports.shift={job.recipe.ports.shift + shift}` moves every port"
+
+
+def _ports_place(job: Job) -> Place | None:
+    written = next((path for path in (("ports", "public"), ("ports", "shift")) if path in job.origins.chains), None)
+    return job.origins.place(written) if written else None
+
+
+def _role_place(job: Job, role: Role) -> Place | None:
+    table = ("router",) if role.name == job.router.name else ("roles", role.name)
+    return job.origins.place(table, "key") if table in job.origins.chains else role.place("manifest")
+
+
+def _programs(words: tuple[str, ...], role: Role) -> Iterator[Program | Module]:
+    yield from (Program(name) for name in role.manifest.program.needs)
+    if words:
+        yield Program(words[0])
+        if words[1:2] == ("-m",) and len(words) > 2:
+            yield Module(words[0], words[2])
+
+
+def _install(question: Question, role: Role) -> str:
+    program = role.manifest.program
+    if isinstance(question, Module):
+        wanted = f"{question.name}=={role.version or program.version}" if program.version else question.name
+        return f"`{question.python} -m pip install {wanted}`"
+    return "install it, or put its directory on `PATH`"
+
+
+def _syntax(facts: Facts, text: str, place: Place) -> Iterator[Finding]:
+    answer: Answer | None = facts.get(Syntax(text))
+    if answer is None:
+        yield Syntax(text)
+    elif not answer.yes:
+        yield Diagnostic("setup-syntax", f"bash cannot parse the preamble: {answer.text}", place)

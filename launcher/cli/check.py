@@ -1,0 +1,51 @@
+"""`launch check RECIPE…`: every mistake that can be found without starting anything."""
+
+import argparse
+from collections.abc import Sequence
+
+from launcher.cli import arguments, stages
+from launcher.cli.guard import exit_code
+from launcher.cli.terminal import Terminal
+from launcher.model.library import Library
+from launcher.model.link import Request
+from launcher.text.diagnostic import Diagnostic, Refused, errors
+from launcher.text.report import FORMATS, full
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Prints the findings of all recipes on stdout, a summary on stderr; returns the exit code."""
+    documents = stages.library()
+    found: list[Diagnostic] = []
+    for recipe in args.recipe:
+        found += findings(arguments.request(args, recipe), documents)
+    if found or args.format in _DOCUMENTS:
+        drawn = full(found, color=terminal.color_out) if args.format == "full" else FORMATS[args.format](found)
+        terminal.say(drawn.rstrip("\n"))
+    if args.format in _FOR_PEOPLE:
+        terminal.note(summary(found, args.recipe))
+    return exit_code(found)
+
+
+def findings(request: Request, documents: Library) -> Sequence[Diagnostic]:
+    """What is wrong with one recipe, at whichever stage it was found."""
+    try:
+        return stages.checked(request, documents).findings
+    except Refused as refused:
+        return refused.diagnostics
+
+
+def summary(found: Sequence[Diagnostic], recipes: Sequence[str]) -> str:
+    """One line: how many errors and warnings in how many recipes."""
+    refusing = len(errors(found))
+    warnings = len(found) - refusing
+    counts = [
+        f"{count} {word}{'s' * (count != 1)}" for count, word in ((refusing, "error"), (warnings, "warning")) if count
+    ]
+    where = f"`{recipes[0]}`" if len(recipes) == 1 else f"{len(recipes)} recipes"
+    return f"{where}: {', '.join(counts) or 'no mistakes found'}"
+
+
+_DOCUMENTS = frozenset({"json", "sarif"})
+"""Formats that are a whole document even with nothing in it."""
+
+_FOR_PEOPLE = frozenset({"full", "concise"})

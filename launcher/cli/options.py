@@ -1,0 +1,157 @@
+"""The options of every verb. argparse alone, so that help and completion need no verb's module."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Parser = argparse.ArgumentParser
+
+FORMATS = ("full", "concise", "json", "github", "sarif")
+"""`check --format`; a test holds it to `text.report.FORMATS`."""
+
+GRAPHS = ("text", "mermaid")
+"""`plan --graph`; a test holds it to `graph.GRAPHS`."""
+
+SHELLS = ("bash", "zsh", "fish")
+SCHEMAS = ("recipe", "manifest", "cluster")
+
+_RECIPE = "`./my.toml`, `my.toml:VARIANT`, `-` for stdin, or the name of a shipped recipe (`quickstart`)"
+_RUN = "id of a run, the start of one, or `last`; `launch ps` lists them"
+
+
+def check(parser: Parser) -> None:
+    """`launch check`."""
+    _recipe(parser, several=True)
+    _choice(parser, "--format", FORMATS, default="full", help="how findings are drawn; default `full`")
+
+
+def plan(parser: Parser) -> None:
+    """`launch plan`."""
+    _recipe(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="plan and script as one JSON document")
+    _choice(form, "--graph", GRAPHS, help="a picture instead of the table")
+    form.add_argument("--explain", metavar="KEY", help="who set a key, lowest layer first: `roles.worker.replicas`")
+
+
+def render(parser: Parser) -> None:
+    """`launch render`."""
+    _recipe(parser)
+    parser.add_argument("--json", action="store_true", help="the Script as one JSON document")
+
+
+def explain(parser: Parser) -> None:
+    """`launch explain`."""
+    parser.add_argument(
+        "code", metavar="CODE", nargs="?", help="word in the brackets of `error[CODE]`; default: list all"
+    )
+
+
+def up(parser: Parser) -> None:
+    """`launch up`."""
+    _recipe(parser)
+    until = parser.add_mutually_exclusive_group()
+    until.add_argument("--follow", action="store_true", help="stay until the run ends; Ctrl-C stops it (the default)")
+    until.add_argument("--wait", action="store_true", help="return when the run is ready, or has failed")
+    until.add_argument("--detach", action="store_true", help="return when the run is started")
+    until.add_argument("--dry-run", action="store_true", help="do everything but start: checks, audits, the plan")
+    parser.add_argument("--timeout", metavar="TIME", help="budget until ready: `90s`, `45m`; above the recipe's")
+
+
+def ps(parser: Parser) -> None:
+    """`launch ps`."""
+    parser.add_argument("--all", "-a", action="store_true", help="runs that have ended as well")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def logs(parser: Parser) -> None:
+    """`launch logs`."""
+    _run(parser)
+    parser.add_argument("names", metavar="ROLE|STEP", nargs="*", help="whose output; default: everyone's")
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
+    parser.add_argument("--lines", "-n", metavar="N", type=int, help="only the last N lines of each step")
+
+
+def wait(parser: Parser) -> None:
+    """`launch wait`."""
+    _run(parser)
+    parser.add_argument("--ended", action="store_true", help="wait for the end of the run, not until it is ready")
+    parser.add_argument("--timeout", metavar="TIME", help="give up after `90s`, `45m`, with exit code 6")
+
+
+def exec_(parser: Parser) -> None:
+    """`launch exec`."""
+    parser.usage = "launch exec RUN STEP -- COMMAND…"
+    _run(parser)
+    parser.add_argument("step", metavar="STEP", help="whose environment and directory; a role means its first step")
+
+
+def down(parser: Parser) -> None:
+    """`launch down`."""
+    parser.add_argument("run", metavar="RUN", nargs="*", help=_RUN)
+    parser.add_argument("--all", "-a", action="store_true", help="every run of this user on this machine")
+
+
+def schema(parser: Parser) -> None:
+    """`launch schema`."""
+    _choice(parser, "name", SCHEMAS, help="kind of file")
+
+
+def config(parser: Parser) -> None:
+    """`launch config`."""
+    _choice(parser, "what", ("path", "show"), help="`path`: the files, lowest first; `show`: what they come to")
+    _cluster(parser)
+
+
+def completion(parser: Parser) -> None:
+    """`launch completion`."""
+    _choice(parser, "shell", SHELLS, help="bash: `source <(launch completion bash)`")
+
+
+OPTIONS: Mapping[str, Callable[[Parser], None]] = {
+    "check": check,
+    "plan": plan,
+    "render": render,
+    "explain": explain,
+    "up": up,
+    "ps": ps,
+    "logs": logs,
+    "wait": wait,
+    "exec": exec_,
+    "down": down,
+    "schema": schema,
+    "config": config,
+    "completion": completion,
+}
+"""Verb → what adds its options to a parser."""
+
+
+def _recipe(parser: Parser, *, several: bool = False) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", nargs="+" if several else None, help=_RECIPE)
+    _cluster(parser)
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="set a key of the recipe: `roles.worker.replicas=4`; the value is TOML, else a string; may be repeated",
+    )
+    parser.add_argument(
+        "--unset", metavar="KEY", action="append", default=[], help="take a key out of the recipe; may be repeated"
+    )
+
+
+def _cluster(parser: Parser) -> None:
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME|FILE",
+        help="where it runs; default `$LAUNCH_CLUSTER`, else `local`: this machine, no Slurm, no containers",
+    )
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=_RUN)
+
+
+def _choice(parser: Any, name: str, choices: tuple[str, ...], **more: Any) -> None:
+    parser.add_argument(name, choices=choices, metavar="|".join(choices), **more)

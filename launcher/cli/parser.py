@@ -1,0 +1,72 @@
+"""argparse, with messages that say what to do."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+from launcher.cli.guard import Usage
+
+_REWRITE: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"the following arguments are required: (.+)"), r"`\1` is missing"),
+    (re.compile(r"argument (\S+): expected one argument"), r"`\1` needs a value"),
+    (re.compile(r"argument (\S+): expected at least one argument"), r"`\1` needs a value"),
+    (re.compile(r"argument (\S+): not allowed with argument (\S+)"), r"`\1` and `\2` exclude each other"),
+    (re.compile(r"argument (\S+): ignored explicit argument '(.*)'"), r"`\1` takes no value, not `\2`"),
+    (re.compile(r"argument (\S+): invalid \S+ value: '(.*)'"), r"`\1` does not take `\2`"),
+)
+"""What argparse says (CPython 3.11 to 3.14) → what we say."""
+
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """A verb's parser: no abbreviations, positions anywhere, faults raised as `Usage`."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            allow_abbrev=False,
+            add_help=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_argument("-h", "--help", action="store_true", default=argparse.SUPPRESS, help="show this")
+
+    def asked(self, words: Sequence[str]) -> str | None:
+        """The help text, where `words` ask for it (before any `--`)."""
+        own = words[: words.index("--")] if "--" in words else words
+        return self.format_help() if {"-h", "--help"} & set(own) else None
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """`words` as values; words after `--` are `args.rest`. Raises `Usage`."""
+        cut = list(words).index("--") if "--" in words else len(words)
+        args, unknown = self.parse_known_intermixed_args(list(words[:cut]))
+        args.rest = list(words[cut + 1 :])
+        if unknown:
+            raise self._unknown(unknown[0])
+        return args
+
+    def actions(self) -> list[argparse.Action]:
+        """Every option and positional word, in order."""
+        return list(self._actions)
+
+    def error(self, message: str) -> NoReturn:
+        """Overrides argparse's, which prints and ends the process."""
+        if found := _CHOICE.fullmatch(message):
+            known = re.findall(r"[\w.-]+", found[3])
+            raise Usage(f"`{found[1]}` does not take `{found[2]}`", found[2], known, f"one of {', '.join(known)}")
+        for pattern, ours in _REWRITE:
+            if pattern.fullmatch(message):
+                raise Usage(pattern.sub(ours, message), advice=self._hint())
+        raise Usage(message, advice=self._hint())
+
+    def _unknown(self, word: str) -> Usage:
+        if not word.startswith("-"):
+            return Usage(f"`{word}` is one word too many", advice=self._hint())
+        option = word.partition("=")[0]
+        known = [name for action in self._actions for name in action.option_strings]
+        return Usage(f"there is no option `{option}`", option, known, self._hint())
+
+    def _hint(self) -> str:
+        return f"see `{self.prog} --help`"

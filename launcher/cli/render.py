@@ -1,0 +1,55 @@
+"""`launch render RECIPE`: what would be executed, word for word."""
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator
+
+from launcher.cli import arguments, stages
+from launcher.cli.guard import refuse
+from launcher.cli.plan import planned
+from launcher.cli.terminal import Terminal, paint
+from launcher.cli.view import gate_in_full
+from launcher.run.script import Child, File, Script, dump, shown
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Prints the Script; warnings go to stderr."""
+    _, script, findings = planned(arguments.request(args, args.recipe), stages.library())
+    if findings:
+        refuse(findings, terminal)
+    terminal.say(dump(script) if args.json else "\n\n".join(sections(script, color=terminal.color_out)))
+    return 0
+
+
+def sections(script: Script, *, color: bool = False) -> Iterator[str]:
+    """One piece of text a step, a file and what makes the run ready; each command is one line for a shell."""
+    for child in script.children:
+        yield "\n".join([paint(f"step {child.name}", "1", color), *_child(child)])
+    for file in script.files:
+        yield "\n".join([paint(f"file {shown(file.path)}", "1", color) + f"  mode {file.mode:04o}", *_file(file)])
+    if script.ready:
+        asked = [f"  {gate_in_full(gate)}" for gate in script.ready]
+        yield "\n".join([paint(f"ready within {script.budgets.ready:g} s", "1", color), *asked])
+    if script.inherit:
+        yield "\n".join([paint("variables of the shell that steps get", "1", color), f"  {' '.join(script.inherit)}"])
+
+
+def _child(child: Child) -> Iterator[str]:
+    ends = "its end ends the run" if child.critical else "the run goes on without it"
+    yield f"  role      {child.role}, {'lasting' if child.lasting else 'runs to its end'}; {ends}"
+    if child.after:
+        yield f"  after     {' '.join(child.after)}"
+    for name, value in child.env.items():
+        yield f"  env       {name}={shlex.quote(shown(value))}"
+    if child.env_from:
+        yield f"  env from  {' '.join(child.env_from)}"
+    for gate in child.gates:
+        yield f"  gate      {gate_in_full(gate)}"
+    yield f"  stop      {child.stop.signal}, KILL after {child.stop.seconds:g} s"
+    yield f"  words     {shlex.join(map(shown, child.argv))}"
+
+
+def _file(file: File) -> Iterator[str]:
+    text = file.text if file.text is not None else json.dumps(file.data, indent=2, ensure_ascii=False)
+    yield from (f"  | {line}" for line in shown(text).rstrip("\n").split("\n"))

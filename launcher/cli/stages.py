@@ -1,0 +1,43 @@
+"""From the words of the command line to a checked job: link → check, for every verb that reads a recipe."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.checks import check
+from launcher.execute.adapters import load
+from launcher.execute.library import Files
+from launcher.execute.source import Piped
+from launcher.model.job import Job
+from launcher.model.library import Library
+from launcher.model.link import Request, link
+from launcher.roles.base import Adapters
+from launcher.text.diagnostic import Diagnostic, Refused, errors
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A job, the adapters of its roles, and what the checks found: warnings, errors as well."""
+
+    job: Job
+    adapters: Adapters
+    findings: Sequence[Diagnostic]
+
+
+def library() -> Library:
+    """The files of this machine, stdin as the recipe `-`."""
+    return Piped(Files())
+
+
+def checked(request: Request, documents: Library) -> Checked:
+    """The job linked and checked. Raises `Refused` where it cannot even be linked."""
+    job = link(documents, request)
+    adapters = load({role.manifest.adapter for role in job.roles})
+    return Checked(job, adapters, check(job, adapters))
+
+
+def accepted(request: Request, documents: Library) -> Checked:
+    """As `checked`, but raises `Refused` where a check refuses."""
+    result = checked(request, documents)
+    if errors(result.findings):
+        raise Refused(list(result.findings))
+    return result

@@ -1,0 +1,55 @@
+"""Questions an audit asks of the world, and their answers. Facts only refuse; they never change a plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Port:
+    """Can this user listen on TCP port `number`?"""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Is the environment variable set in the submitting shell?"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """Is `name` (a word, or a path) a program that can be run?"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """Can the interpreter `python` run `-m name`?"""
+
+    python: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Is `text` shell that bash can parse?"""
+
+    text: str
+
+
+Question = Port | Variable | Program | Module | Syntax
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`yes`, or not and `text` says what was found instead; `where` says where it was looked for."""
+
+    yes: bool
+    text: str = ""
+    where: str = "this machine"
+
+
+Facts = Mapping[Question, Answer]
