@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 from launcher.model.job import Job, Mode, Role
 from launcher.model.manifest import Port
@@ -50,7 +50,10 @@ class Replica:
 
 @dataclass(frozen=True)
 class Net:
-    """What every command may know: all endpoints and ports exist before any command is built."""
+    """What every command may know: all endpoints and ports exist before any command is built.
+
+    `model` is the model's path, `timeout` the readiness budget in seconds.
+    """
 
     endpoints: tuple[Endpoint, ...]
     replicas: tuple[Replica, ...]
@@ -58,6 +61,7 @@ class Net:
     front: str
     served_name: str
     model: str | None
+    timeout: float = 600.0
 
     def count(self, what: str) -> int:
         """The number behind a symbolic count of a manifest's gate: `endpoints` (all of them), `ranks` (theirs),
@@ -94,7 +98,7 @@ class Adapter:
     holds what `launch explain CODE` prints for each code that its `check` can yield.
     """
 
-    codes: Mapping[str, str] = MappingProxyType({})
+    codes: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def ports(self, role: Role) -> Mapping[str, Port]:
         """Ports one replica needs on its first node."""

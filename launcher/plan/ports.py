@@ -1,0 +1,111 @@
+"""Ports: unique on a node, allocated from the role manifests' bases, known before any command is built."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from launcher.model.manifest import Port
+from launcher.model.recipe import Ports
+from launcher.plan.place import Seat
+
+HTTP = "http"
+"""Name of the port an API is served on; the front role's is the public one."""
+
+HIGHEST = 65535
+
+_PUBLIC = 8000
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A port of `role` that cannot be had; `message` and `help` are worded for a Diagnostic, whose place is the
+    recipe's `ports` where ports are exhausted, and the role's `manifest` otherwise.
+    """
+
+    kind: Literal["ports-exhausted", "front-without-port"]
+    role: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """`ports` has, for each seat in order, its ports by name on its first node; `public` is the port of the
+    public URL.
+    """
+
+    public: int
+    ports: tuple[Mapping[str, int], ...]
+    faults: tuple[Fault, ...]
+
+
+@dataclass
+class _Node:
+    """Ports of one node. `following` remembers where the last search of its kind ended: ports are never
+    given back, so everything before it is still taken.
+    """
+
+    taken: set[int] = field(default_factory=set)
+    following: dict[tuple[int, int, int], int] = field(default_factory=dict)
+
+    def allocate(self, base: int, port: Port) -> int | None:
+        key = (base, port.step, port.span)
+        first = self.following.get(key, base)
+        while not self.taken.isdisjoint(range(first, first + port.span)):
+            first += port.step
+        if first + port.span - 1 > HIGHEST:
+            return None
+        self.following[key] = first + port.step
+        self.taken.update(range(first, first + port.span))
+        return first
+
+
+def public(ports: Ports) -> int:
+    """The port of the public URL: as the recipe says, else 8000 + `shift`."""
+    return ports.public if ports.public is not None else _PUBLIC + ports.shift
+
+
+def allocate(seats: Sequence[Seat], wanted: Mapping[str, Mapping[str, Port]], front: str, ports: Ports) -> Allocation:
+    """Ports of every seat on its first node: the first free one from base + shift, by step.
+
+    `wanted` has each role's ports by name, `front` is the role that owns the public port: its first
+    replica's `http`. The public port is set aside on that node before any other is given.
+    """
+    nodes: dict[int, _Node] = {}
+    faults: dict[tuple[str, str], Fault] = {}
+    entry = public(ports)
+    owner = next((seat for seat in seats if seat.role == front and HTTP in wanted.get(front, {})), None)
+    if owner is None:
+        faults[front, HTTP] = _unowned(front)
+    else:
+        nodes[owner.nodes[0]] = _Node({entry})
+    found = []
+    for seat in seats:
+        node = nodes.setdefault(seat.nodes[0], _Node())
+        mine: dict[str, int] = {}
+        for name, port in wanted.get(seat.role, {}).items():
+            number = entry if seat is owner and name == HTTP else node.allocate(port.base + ports.shift, port)
+            if number is None:
+                faults.setdefault((seat.role, name), _exhausted(seat.role, name, port.base + ports.shift))
+            else:
+                mine[name] = number
+        found.append(mine)
+    return Allocation(entry, tuple(found), tuple(faults.values()))
+
+
+def _unowned(front: str) -> Fault:
+    return Fault(
+        kind="front-without-port",
+        role=front,
+        message=f"role `{front}` owns the public port and its role manifest has no port `{HTTP}`",
+        help=f"give its role manifest a `[ports.{HTTP}]`",
+    )
+
+
+def _exhausted(role: str, name: str, base: int) -> Fault:
+    return Fault(
+        kind="ports-exhausted",
+        role=role,
+        message=f"no port `{name}` is left for a replica of `{role}` between {base} and {HIGHEST} on its node",
+        help="lower `[ports] shift`, or spread the replicas over more nodes",
+    )

@@ -1,0 +1,65 @@
+"""What most adapters have in common: the manifest's command, the role's flags, the manifest's gates."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from launcher.model.catalogue import spell
+from launcher.model.job import Role
+from launcher.model.manifest import Count, ManifestExpect
+from launcher.roles.base import Net, Replica
+from launcher.roles.placeholder import fill, values
+from launcher.run.script import Expect, Gate
+
+_COUNTS = frozenset(get_args(Count))
+
+
+def program(replica: Replica, net: Net, rank: int = 0) -> tuple[str, ...]:
+    """The first words of the replica's command: the manifest's, placeholders filled."""
+    found = values(replica, net, rank)
+    return tuple(fill(word, found) for word in replica.role.manifest.program.command)
+
+
+def flags(role: Role) -> tuple[str, ...]:
+    """The words of the role's flags, exact to the byte; by the values' types where there is no catalogue."""
+    return tuple(spell(role.catalogue, role.flags))
+
+
+def given(role: Role, name: str) -> bool:
+    """Whether the role's flags set the flag `name` (no dashes in front), in any spelling its program takes."""
+    if name in role.flags:
+        return True
+    flag = role.catalogue.find(name) if role.catalogue else None
+    if flag is None or role.catalogue is None:
+        return False
+    return any(flag.same(other) for other in map(role.catalogue.find, role.flags) if other)
+
+
+def gates(replica: Replica, net: Net) -> tuple[Gate, ...]:
+    """The manifest's gates: placeholders filled, symbolic counts as numbers."""
+    found = values(replica, net)
+    return tuple(
+        Gate(
+            kind=gate.kind,
+            url=fill(gate.url, found),
+            expect=tuple(_expect(expect, net, found) for expect in gate.expect),
+            status=gate.status,
+            model=net.served_name if gate.kind == "complete" else "",
+        )
+        for gate in replica.role.manifest.gates
+    )
+
+
+def _expect(expect: ManifestExpect, net: Net, found: Mapping[str, str]) -> Expect:
+    return Expect(
+        at=expect.at,
+        equals=_counted(expect.equals, net, found),
+        count=_counted(expect.count, net, found),
+        has=fill(expect.has, found),
+        where=fill(expect.where, found),
+    )
+
+
+def _counted(value: Any, net: Net, found: Mapping[str, str]) -> Any:
+    if isinstance(value, str) and value in _COUNTS:
+        return net.count(value)
+    return fill(value, found)
