@@ -1,57 +1,77 @@
 """The cluster: where roles run, what its nodes look like, and what its names mean."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from launcher.model.recipe import Mount, Table
+from launcher.model.value import Memory, Name, kind, said
 
 
 class Versions(Table):
     """Versions of the site's software; they change the words that are rendered."""
 
-    slurm: str | None = None
-    pyxis: str | None = None
-    enroot: str | None = None
-    apptainer: str | None = None
+    slurm: str | None = Field(default=None, description="`srun --version`")
+    pyxis: str | None = Field(default=None, description="version of the Slurm plugin")
+    enroot: str | None = Field(default=None, description="`enroot version`")
+    apptainer: str | None = Field(default=None, description="`apptainer --version`")
 
 
 class Node(Table):
     """Shape of one compute node."""
 
-    gpus: Annotated[int, Field(ge=0, le=64)] = 0
+    gpus: Annotated[int, Field(ge=0, le=64)] = Field(default=0, description="GPUs of a node")
     gpu: str | None = Field(default=None, description="model of the GPUs, for people")
-    cpus: Annotated[int, Field(ge=1)] | None = None
-    memory: str | None = Field(default=None, description="`800G`, `512000M`")
+    cpus: Annotated[int, Field(ge=1)] | None = Field(default=None, description="CPUs that Slurm counts on a node")
+    memory: Memory | None = Field(default=None, description="memory of a node: `800G`, `512000M`")
 
 
 class Setup(Table):
     """`[setup]`: shell text run in every role's container before the role's own preamble."""
 
-    inline: str
+    inline: str = Field(description="the text")
 
 
 class Image(Table):
-    """An image alias written as a table, where a reference alone does not say enough."""
+    """What an image alias means. Written as a table where a reference alone does not say enough."""
 
-    reference: str
-    versions: dict[str, str] = Field(default_factory=dict, description="program → version inside the image")
+    reference: str = Field(min_length=1, description="registry reference, or path of an image file")
+    versions: dict[str, str] = Field(default={}, description="program → version inside the image")
+
+
+def _image(value: Any) -> Any:
+    if isinstance(value, str):
+        if not value:
+            raise said("must not be empty")
+        return {"reference": value}
+    if not isinstance(value, dict):
+        raise said(f"must be a reference or a table, not {kind(value)}")
+    return value
 
 
 class Cluster(Table):
-    """`images/clusters/NAME.toml`, overlaid by name: shipped, /etc, user, `--cluster FILE`."""
+    """`images/clusters/NAME.toml`, overlaid by name: shipped, `/etc`, user, `--cluster FILE`."""
 
-    schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")
+    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    name: Name = Field(description="as the file is named")
     runtime: Literal["none", "pyxis"] = Field(default="none", description="`none` starts plain processes")
-    scheduler: Literal["local", "slurm"] = "slurm"
-    arch: Literal["x86_64", "aarch64"] | None = None
-    nodes: Annotated[int, Field(ge=1)] | None = Field(default=None, description="nodes at most")
-    python: str = Field(default="python3", description="Python ≥ 3.9 on the compute nodes; runs the supervisor")
-    versions: Versions = Field(default_factory=Versions)
-    node: Node = Field(default_factory=Node)
-    env: dict[str, str] = Field(default_factory=dict, description="lies under every role's environment")
+    scheduler: Literal["local", "slurm"] = Field(default="slurm", description="`local` is this machine alone")
+    arch: Literal["x86_64", "aarch64"] | None = Field(default=None, description="of the compute nodes")
+    nodes: Annotated[int, Field(ge=1)] | None = Field(default=None, description="nodes a job may have at most")
+    python: str = Field(
+        default="python3", min_length=1, description="Python ≥ 3.9 on the compute nodes; runs the supervisor"
+    )
+    versions: Versions = Field(default_factory=Versions, description="versions of the site's software")
+    node: Node = Field(default_factory=Node, description="shape of one compute node")
+    env: dict[str, str] = Field(default={}, description="lies under every role's environment")
     setup: Setup | None = Field(default=None, description="preamble run before every role's own")
-    mounts: list[Mount] = Field(default_factory=list)
-    images: dict[str, str | Image] = Field(default_factory=dict, description="alias → reference")
-    models: dict[str, str] = Field(default_factory=dict, description="alias → path")
+    mounts: list[Mount] = Field(default=[], description="mounts of every container")
+    images: dict[
+        str,
+        Annotated[
+            Image,
+            BeforeValidator(_image),
+            WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/Image"}]}),
+        ],
+    ] = Field(default={}, description="alias → reference, or a table")
+    models: dict[str, Annotated[str, Field(min_length=1)]] = Field(default={}, description="alias → path")

@@ -1,13 +1,24 @@
 """The role manifest: everything about a kind of container that is data."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from launcher.model.recipe import FlagValue, Table
+from launcher.model.recipe import Table
+from launcher.model.value import Flags, PortName, kind, said
 
 Count = Literal["workers", "prefill", "decode", "endpoints", "ranks"]
 """Symbolic counts of a gate, allowed in `count` and `equals`; the plan knows the numbers."""
+
+
+def _count(value: Any) -> int | Count:
+    if value in get_args(Count) and isinstance(value, str):
+        symbol: Count = value  # type: ignore[assignment]
+        return symbol
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    shown = f"`{value}`" if isinstance(value, (str, int)) else kind(value)
+    raise said(f"must be a number from 0, or one of {', '.join(f'`{name}`' for name in get_args(Count))}, not {shown}")
 
 
 class Program(Table):
@@ -16,77 +27,83 @@ class Program(Table):
     name: str | None = Field(default=None, description="name of the flag catalogue")
     version: str | None = Field(default=None, description="version where recipe, lock and alias table say none")
     command: list[str] = Field(
-        default_factory=list,
+        default=[],
         description="its first words; placeholders: `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, "
         "`{model}`, `{served_name}`, `{public}`",
     )
-    needs: list[str] = Field(default_factory=list, description="programs that must be on PATH in the image")
+    needs: list[str] = Field(default=[], description="programs that must be on PATH in the image")
 
 
 class Port(Table):
     """A port of the role: `base` of the first replica on a node, then every `step`; `span` consecutive ones."""
 
-    base: Annotated[int, Field(ge=1, le=65535)]
-    step: Annotated[int, Field(ge=1, le=1000)] = 1
-    span: Annotated[int, Field(ge=1, le=1000)] = 1
+    base: Annotated[int, Field(ge=1, le=65535)] = Field(description="port of the first replica on a node")
+    step: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="from one replica to the next")
+    span: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="consecutive ports of each replica")
 
 
 class ManifestExpect(Table):
-    """See `run.script.Expect`; counts may be symbolic."""
+    """What a gate wants to see in an answer; counts may be symbolic."""
 
-    at: str = ""
-    equals: Any = None
-    count: Annotated[int, Field(ge=0)] | Count | None = None
-    has: Any = None
-    where: dict[str, Any] = Field(default_factory=dict)
+    at: str = Field(default="", description="dotted path into a JSON body, or a metric's name; empty: the whole")
+    equals: Any = Field(default=None, description="the value must equal this")
+    count: Annotated[
+        int | Count | None,
+        PlainValidator(_count),
+        WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"enum": list(get_args(Count))}]}),
+    ] = Field(default=None, description="so many items: a number, or how many roles of a mode there are")
+    has: Any = Field(default=None, description="some item must equal this")
+    where: dict[str, Any] = Field(default={}, description="only items with these fields are looked at")
 
 
 class ManifestGate(Table):
-    """See `run.script.Gate`; `url` takes the placeholders of a command."""
+    """A condition that is asked until it holds."""
 
-    kind: Literal["http", "tcp", "gauge", "complete"]
-    url: str
-    expect: list[ManifestExpect] = Field(default_factory=list)
-    status: int = 200
+    kind: Literal["http", "tcp", "gauge", "complete"] = Field(
+        description="`http` GET, `tcp` connect, `gauge` Prometheus text, `complete` one completion"
+    )
+    url: str = Field(min_length=1, description="what is asked; takes the placeholders of a command")
+    expect: list[ManifestExpect] = Field(default=[], description="all of these must hold")
+    status: Annotated[int, Field(ge=100, le=599)] = Field(default=200, description="HTTP status that is wanted")
 
 
 class ManifestStop(Table):
     """How the role's process is asked to end; KILL after `seconds`."""
 
-    signal: Literal["TERM", "INT", "QUIT", "HUP", "USR1", "USR2"] = "TERM"
-    seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
+    signal: Literal["TERM", "INT", "QUIT", "HUP", "USR1", "USR2"] = Field(default="TERM", description="signal")
+    seconds: Annotated[float, Field(gt=0, le=600)] = Field(default=10.0, description="until KILL")
 
 
 class Metrics(Table):
     """Where Prometheus finds the role's metrics."""
 
     port: str = Field(description="name of one of `[ports]`")
-    path: str = "/metrics"
+    path: str = Field(default="/metrics", pattern="^/", description="path of the metrics page")
 
 
 class Manifest(Table):
     """`manifests/NAME.toml`."""
 
-    schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
+    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="as the file is named")
     about: str = Field(min_length=1, description="one line for `launch config` and the reference")
     adapter: str = Field(default="plain", description="module that turns the role into commands")
-    kind: Literal["engine", "router", "service"]
-    image: str | None = Field(default=None, description="image alias where the recipe names none")
-    program: Program = Field(default_factory=Program)
-    ports: dict[str, Port] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
-    flags: dict[str, FlagValue] = Field(default_factory=dict, description="lie under the recipe's")
-    setup: str | None = None
-    owned: dict[str, str] = Field(
-        default_factory=dict, description="flags the launcher sets; value: what to use instead"
+    kind: Literal["engine", "router", "service"] = Field(
+        description="`engine` serves a model, `router` stands in front, `service` is anything else"
     )
-    owned_env: dict[str, str] = Field(default_factory=dict, description="variables the launcher sets, likewise")
+    image: str | None = Field(default=None, min_length=1, description="image alias where the recipe names none")
+    program: Program = Field(default_factory=Program, description="what runs")
+    ports: dict[PortName, Port] = Field(default={}, description="ports of one replica on its first node")
+    env: dict[str, str] = Field(default={}, description="lies under the recipe's")
+    flags: Flags = Field(default={}, description="lie under the recipe's")
+    setup: str | None = Field(default=None, description="preamble where the recipe has none")
+    owned: dict[str, str] = Field(default={}, description="flags the launcher sets; value: what to use instead")
+    owned_env: dict[str, str] = Field(default={}, description="variables the launcher sets, likewise")
+    gates: list[ManifestGate] = Field(default=[], description="all must be open before the role counts as up")
     after: list[str] = Field(
-        default_factory=list,
+        default=[],
         description="roles whose gates must be open before this one starts; `workers` is all of them, and what "
         "a router has where it says nothing",
     )
-    gates: list[ManifestGate] = Field(default_factory=list)
-    stop: ManifestStop = Field(default_factory=ManifestStop)
-    metrics: Metrics | None = None
+    stop: ManifestStop = Field(default_factory=ManifestStop, description="how it is asked to end")
+    metrics: Metrics | None = Field(default=None, description="where Prometheus finds its metrics")

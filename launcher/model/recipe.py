@@ -1,16 +1,19 @@
 """The recipe: one deployment. Every key is accepted only because something reads it."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FlagValue = bool | int | float | str | list[Any] | dict[str, Any]
-"""A TOML value; the flag catalogue of the program says which kinds its flags take."""
+from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName
+
+__all__ = ["CommonTable", "FlagValue", "Model", "Mount", "Ports", "Ready", "Recipe", "RecipeFile", "RecipePart"]
+__all__ += ["RoleTable", "RouterTable", "Table"]
 
 
 class Table(BaseModel):
     """Base of everything read from a file: unknown keys are errors, nothing is coerced."""
 
+    # An empty container as a default is copied by pydantic; `default_factory=dict` costs 10 ms at the first use.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
@@ -25,42 +28,54 @@ class Mount(Table):
 class CommonTable(Table):
     """What every role may say: in `[defaults]`, `[roles.NAME]` and `[router]`."""
 
-    image: str | None = Field(default=None, description="image alias of the cluster")
-    version: str | None = Field(default=None, description="version of the role's program in that image")
+    image: str | None = Field(default=None, min_length=1, description="image alias of the cluster")
+    version: str | None = Field(
+        default=None, min_length=1, description="version of the role's program in that image, where the alias says none"
+    )
     setup: str | None = Field(default=None, description="shell text run in the container before the command")
-    setup_file: str | None = Field(default=None, description="file with that text, relative to this file")
-    env: dict[str, str] = Field(default_factory=dict, description="environment of the container")
-    env_from: list[str] = Field(default_factory=list, description="names taken from the submitting shell (secrets)")
-    flags: dict[str, FlagValue] = Field(default_factory=dict, description="flags of the role's program")
-    mounts: list[Mount] = Field(default_factory=list, description="mounts of the container")
-    on: str | None = Field(default=None, description="placement: `head`, `dedicated`, or the name of a role")
-    gpus: Annotated[int, Field(ge=0, le=65536)] | None = Field(default=None, description="GPUs of one replica")
-    replicas: Annotated[int, Field(ge=1, le=10000)] | None = Field(default=None, description="how many of this role")
+    setup_file: str | None = Field(
+        default=None, min_length=1, description="file with that text, relative to this file; takes the place of `setup`"
+    )
+    env: dict[str, str] = Field(default={}, description="environment of the container; values are strings")
+    env_from: list[str] = Field(default=[], description="names taken from the submitting shell (secrets)")
+    flags: Flags = Field(
+        default={}, description="flags of the role's program, without dashes in front; `true` is a flag without a value"
+    )
+    mounts: list[Mount] = Field(default=[], description="mounts of the container, beside those of the cluster")
+    on: str | None = Field(
+        default=None, min_length=1, description="placement: `head`, `dedicated`, or the name of a role"
+    )
 
 
 class RoleTable(CommonTable):
     """`[defaults]` and `[roles.NAME]`."""
 
     manifest: str | None = Field(default=None, description="name of the role manifest")
+    gpus: Annotated[int, Field(ge=0, le=65536)] | None = Field(default=None, description="GPUs of one replica")
+    replicas: Annotated[int, Field(ge=1, le=10000)] | None = Field(default=None, description="how many of this role")
 
 
 class RouterTable(CommonTable):
-    """`[router]`: `kind` names the router's role manifest."""
+    """`[router]`: what stands in front of the workers."""
 
-    kind: str = Field(description="name of the router's role manifest")
+    kind: str | None = Field(default=None, description="name of the router's role manifest")
 
 
 class Model(Table):
     """`[model]`: what is served."""
 
-    path: str | None = Field(default=None, description="alias in the cluster's `[models]`, or an absolute path")
-    served_name: str | None = Field(default=None, description="model name in requests; default the alias")
+    path: str | None = Field(
+        default=None, min_length=1, description="alias in the cluster's `[models]`, or an absolute path"
+    )
+    served_name: str | None = Field(
+        default=None, min_length=1, description="model name in requests; default the alias in `path`"
+    )
 
 
 class Ready(Table):
     """`[ready]`: when the run counts as up."""
 
-    timeout: str | int = Field(
+    timeout: Duration = Field(
         default="10m", description="budget until ready: `90s`, `45m`, `1h30m`, `01:30:00` or seconds"
     )
 
@@ -74,17 +89,36 @@ class Ports(Table):
     shift: Annotated[int, Field(ge=0, le=50000)] = Field(default=0, description="added to every port base")
 
 
-class Recipe(Table):
+class RecipePart(Table):
+    """What a recipe may say, none of it required: `[variants.NAME]` and `[on.CLUSTER]` are parts."""
+
+    name: Name | None = Field(default=None, description="name of the run and the job")
+    allow: list[str] = Field(default=[], description="codes of findings that may not refuse")
+    model: Model = Field(default_factory=Model, description="what is served")
+    defaults: RoleTable = Field(default_factory=RoleTable, description="lies under every worker role")
+    roles: dict[RoleName, RoleTable] = Field(
+        default={}, description="`worker`, or `prefill` and `decode`; services by a name of their own"
+    )
+    router: RouterTable | None = Field(default=None, description="what stands in front; default: one worker is public")
+    ready: Ready = Field(default_factory=Ready, description="when the run counts as up")
+    ports: Ports = Field(default_factory=Ports, description="where ports are allocated")
+
+
+class RecipeFile(RecipePart):
+    """A recipe as it is written: `launch up FILE`, or `FILE:VARIANT`."""
+
+    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    extends: str | None = Field(
+        default=None,
+        min_length=1,
+        description="recipe under this one: a file relative to this one, or a shipped name",
+    )
+    variants: dict[Name, RecipePart] = Field(default={}, description="changes chosen by `FILE:VARIANT`")
+    on: dict[Name, RecipePart] = Field(default={}, description="changes for one cluster, by its name")
+
+
+class Recipe(RecipePart):
     """A deployment after `extends`, `[on.CLUSTER]`, variants and `--set` are merged in."""
 
     schema_: Literal[1] = Field(alias="schema", description="version of this format")
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="name of the run and the job")
-    allow: list[str] = Field(default_factory=list, description="codes of findings that may not refuse")
-    model: Model = Field(default_factory=Model)
-    defaults: RoleTable = Field(default_factory=RoleTable, description="lies under every worker role")
-    roles: dict[str, RoleTable] = Field(
-        default_factory=dict, description="`worker`, or `prefill` and `decode`; others by name"
-    )
-    router: RouterTable | None = Field(default=None)
-    ready: Ready = Field(default_factory=Ready)
-    ports: Ports = Field(default_factory=Ports)
+    name: Name = Field(description="name of the run and the job")

@@ -1,0 +1,144 @@
+"""Kinds of values that TOML has no type for: names, flag values, durations, sizes of memory.
+
+Each has one test, which raises with words of our own, and the JSON Schema that says the same.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from launcher.model import duration, size
+
+SAID = "said"
+"""Type of a pydantic error whose context has our own phrase as `phrase`, and perhaps a `help`."""
+
+FlagValue = bool | int | float | str | list[Any] | dict[str, Any]
+"""A TOML value; the flag catalogue of the program says which kinds its flags take."""
+
+NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
+ROLE = "^(?!router$)(?!.*-[0-9]+$)[a-z][a-z0-9_-]{0,30}$"
+PORT = "^[a-z][a-z0-9_]{0,30}$"
+RESERVED = "router"
+
+_FLAG_SCHEMA = {"$ref": "#/$defs/FlagValue"}
+FLAG_DEFINITION = {
+    "title": "FlagValue",
+    "anyOf": [
+        {"type": ["boolean", "integer", "number", "string"]},
+        {"type": "array", "items": _FLAG_SCHEMA},
+        {"type": "object", "additionalProperties": _FLAG_SCHEMA},
+    ],
+}
+"""What `#/$defs/FlagValue` of a JSON Schema is."""
+
+
+def said(phrase: str, hint: str = "") -> PydanticCustomError:
+    """An error with a phrase that follows the name of the key: "must be …"."""
+    # The template is constant: a brace in the phrase is then no placeholder.
+    return PydanticCustomError(SAID, "{phrase}", {"phrase": phrase, "help": hint})
+
+
+def kind(value: object) -> str:
+    """What TOML calls a value, with its article."""
+    for known, words in _KINDS:
+        if isinstance(value, known):
+            return words
+    return "a date or time"
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "a boolean"),
+    (int, "an integer"),
+    (float, "a float"),
+    (str, "a string"),
+    (list, "an array"),
+    (dict, "a table"),
+)
+
+
+def _flag(value: Any) -> FlagValue:
+    """Everything TOML has but dates and times, at any depth."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+        elif not isinstance(item, (bool, int, float, str)):
+            raise said("must not be a date or time", f'no flag takes one; quote it: `"{item}"`')
+    found: FlagValue = value
+    return found
+
+
+def _matching(pattern: str, phrase: str) -> Callable[[str], str]:
+    compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
+
+    def test(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise said(phrase)
+        return value
+
+    return test
+
+
+def _timeout(value: Any) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise said(f"must be a duration, not {kind(value)}", duration.FORMS)
+    try:
+        duration.seconds(value)
+    except ValueError as error:
+        raise said(str(error)) from None
+    return value
+
+
+def _memory(value: str) -> str:
+    try:
+        size.mebibytes(value)
+    except ValueError as error:
+        raise said(str(error)) from None
+    return value
+
+
+def _role(value: str) -> str:
+    if value == RESERVED:
+        raise said("is reserved: the router has a table of its own", "write `[router]`, and `kind` for `manifest`")
+    return _ROLE_TEST(value)
+
+
+_ROLE_TEST = _matching(
+    "(?!.*-[0-9]+$)[a-z][a-z0-9_-]{0,30}",
+    "must be at most 31 characters a-z 0-9 _ -, a letter first and no number after the last dash",
+)
+
+FlagEntry = Annotated[FlagValue, PlainValidator(_flag), WithJsonSchema(_FLAG_SCHEMA)]
+Flags = dict[str, FlagEntry]
+Name = Annotated[
+    str,
+    AfterValidator(
+        _matching(NAME, "must be a name of at most 63 characters A-Z a-z 0-9 _ . -, a letter or digit first")
+    ),
+    WithJsonSchema({"type": "string", "pattern": NAME}),
+]
+RoleName = Annotated[str, AfterValidator(_role), WithJsonSchema({"type": "string", "pattern": ROLE})]
+PortName = Annotated[
+    str,
+    AfterValidator(_matching(PORT, "must be at most 31 characters a-z 0-9 _, a letter first")),
+    WithJsonSchema({"type": "string", "pattern": PORT}),
+]
+Duration = Annotated[
+    str | int,
+    PlainValidator(_timeout),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": f"^{duration.PATTERN}$"},
+                {"type": "integer", "minimum": 1, "maximum": duration.LONGEST},
+            ]
+        }
+    ),
+]
+Memory = Annotated[str, AfterValidator(_memory), WithJsonSchema({"type": "string", "pattern": f"^{size.PATTERN}$"})]
