@@ -8,7 +8,7 @@ JOBS ?= 2
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 # Caches live in the environment's folder: `make check` leaves the tree as it was.
 CACHE := $(CURDIR)/$(VENV)/cache
 export RUFF_CACHE_DIR := $(CACHE)/ruff

@@ -1,0 +1,115 @@
+"""`make bench`: what `launch` costs beside its limits and beside a peer, in one run; writes `benchmarks/results.md`."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.measure import Cost, medians
+from benchmarks.peers import PEERS, Peer
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_name("results.md")
+ROUNDS = 11
+LAUNCH = [sys.executable, "-m", "launcher"]
+
+OURS = {
+    "python -c pass": [sys.executable, "-c", "pass"],
+    "one pydantic model": [sys.executable, str(Path(__file__).with_name("one_model.py"))],
+    "launch --help": [*LAUNCH, "--help"],
+    "launch check": [*LAUNCH, "check", "quickstart"],
+    "launch plan": [*LAUNCH, "plan", "quickstart"],
+    "launch render": [*LAUNCH, "render", "quickstart", "--cluster", "gb300"],
+}
+
+Limit = tuple[str, float, float, str]
+"""(what, measured, limit, unit)"""
+
+
+def commands(costs: dict[str, Cost]) -> Iterator[str]:
+    """The table of commands."""
+    yield "| command | CPU s | wall s | peak MB |"
+    yield "|---|---|---|---|"
+    for name, one in costs.items():
+        yield f"| `{name}` | {one.cpu:.3f} | {one.wall:.3f} | {one.peak:.0f} |"
+
+
+def growth(plans: dict[int, float]) -> Iterator[str]:
+    """The table of plans."""
+    yield "| nodes × 4 GPUs | CPU s | µs a node |"
+    yield "|---|---|---|"
+    for nodes, seconds in plans.items():
+        yield f"| {nodes} | {seconds:.3f} | {seconds / nodes * 1e6:.0f} |"
+
+
+def limits(costs: dict[str, Cost], plans: dict[int, float]) -> list[Limit]:
+    """What issue and design promise, beside what was measured."""
+    model, check = costs["one pydantic model"], costs["launch check"]
+    least, most = min(plans), max(plans)
+    return [
+        ("`launch --help`, CPU", costs["launch --help"].cpu, 0.05, "s"),
+        ("`launch check` over one pydantic model, CPU", check.cpu - model.cpu, 0.05, "s"),
+        ("`launch check`, peak memory", check.peak, 40, "MB"),
+        ("plan of 2,500 nodes × 4 GPUs, CPU", plans[2500], 1.0, "s"),
+        (f"growth from {least} to {most} nodes over linear", plans[most] / plans[least] / (most / least), 1.5, "×"),
+    ]
+
+
+def promises(rows: Sequence[Limit]) -> Iterator[str]:
+    """The table of limits."""
+    yield "| promise | measured | limit | |"
+    yield "|---|---|---|---|"
+    for what, measured, limit, unit in rows:
+        yield f"| {what} | {measured:.3g} {unit} | {limit:g} {unit} | {'met' if measured <= limit else 'MISSED'} |"
+
+
+def machine() -> str:
+    """Processor, cores and system, for whoever compares."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+
+
+def report(costs: dict[str, Cost], plans: dict[int, float], peers: Sequence[Peer]) -> str:
+    """The whole of results.md."""
+    ours = [f"{name} {version(name)}" for name in ("launcher", "pydantic")]
+    programs = [f"Python {platform.python_version()}", *ours, *(f"{peer.package} {peer.version}" for peer in peers)]
+    lines = [
+        "# Measurements",
+        "",
+        f"Written by `make bench` on {time.strftime('%Y-%m-%d')}: {machine()}; {', '.join(programs)}.",
+        f"Medians of {ROUNDS} runs in alternating order, all in one session.",
+        "",
+        *("## Promises", "", *promises(limits(costs, plans)), ""),
+        *("## Commands", "", *commands(costs), ""),
+        *("## Planning", "", "CPU seconds of `plan` alone, a worker on each node.", "", *growth(plans)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    words = dict(OURS)
+    for peer in PEERS:
+        peer.install()
+        words.update(peer.commands())
+    costs = medians(words, ROUNDS)
+    scale = subprocess.run(
+        [sys.executable, "-m", "benchmarks.plan_scale"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    plans = {int(nodes): seconds for nodes, seconds in json.loads(scale.stdout).items()}
+    text = report(costs, plans, PEERS)
+    RESULTS.write_text(text, encoding="utf-8")
+    print(text)
+    return 0 if all(measured <= limit for _, measured, limit, _ in limits(costs, plans)) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
