@@ -31,8 +31,8 @@ class Place:
 
     @property
     def whole(self) -> bool:
-        """Whether the place is the document as a whole, no line of it."""
-        return self.offset is None and not self.path
+        """Whether the place is the document as a whole, no line of it (nothing of the path is written in it)."""
+        return self.offset is None and self.span() == Span(0, 0)
 
     def span(self) -> Span:
         """Characters of the place in the document's text, half open; at the end of the text it is empty."""
