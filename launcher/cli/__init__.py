@@ -41,11 +41,12 @@ A recipe is a file (`./my.toml`, `my.toml:VARIANT`), `-` for stdin, or the name 
 (`quickstart`). Try it: `launch up quickstart`. More on a verb: `launch VERB --help`.
 
 exit codes
-  0  fine                                  4  an image, or a program of it, is missing or wrong
-  1  the operation failed                  5  Slurm refused, or is not there
-  2  command line, or a file is absent     6  not ready within the budget
-  3  recipe, manifest or cluster refused   7  a step of the run ended
-  129, 130, 143  ended by hang-up, Ctrl-C, TERM        141  the reader of stdout went away
+    0  fine                                    4  an image, or a program of it, is missing or wrong
+    1  the operation failed                    5  Slurm refused, or is not there
+    2  command line, or a file is absent       6  not ready within the budget
+    3  recipe, manifest or cluster refused     7  a step of the run ended
+  130  interrupted by Ctrl-C                 143  ended by TERM or a hang-up
+  141  the reader of stdout went away
 """
 
 
@@ -95,5 +96,6 @@ def _run(words: list[str], terminal: Terminal) -> int:
     if asked := made.asked(words[1:]):
         terminal.say(asked.rstrip("\n"))
         return 0
-    status: int = import_module(VERBS[verb][0]).run(made.read(words[1:]), terminal)
+    args = made.read(words[1:])
+    status: int = import_module(VERBS[verb][0]).run(args, terminal)
     return status

@@ -1,0 +1,105 @@
+"""The command line: what is accepted, and what is said about the rest."""
+
+import subprocess
+
+import pytest
+
+from launcher.cli import GROUPS, VERBS, graph, help_text, main, parser
+from launcher.cli.completion import bash, fish, zsh
+from launcher.cli.guard import Usage
+from launcher.cli.options import FORMATS, GRAPHS, OPTIONS, SCHEMAS, SHELLS
+from launcher.text import report
+from tests.cli.program import Program
+
+WRONG = [
+    (["ceck"], "there is no verb `ceck`", "did you mean `check`?"),
+    (["--halp"], "there is no option `--halp`", "did you mean `--help`?"),
+    (["up"], "`RECIPE` is missing", "see `launch up --help`"),
+    (["up", "x", "--wiat"], "there is no option `--wiat`", "did you mean `--wait`?"),
+    (["up", "x", "--wai"], "there is no option `--wai`", "did you mean `--wait`?"),
+    (["up", "x", "y"], "`y` is one word too many", "see `launch up --help`"),
+    (["up", "x", "--timeout"], "`--timeout` needs a value", "see `launch up --help`"),
+    (["up", "x", "--wait=1"], "`--wait` takes no value, not `1`", "see `launch up --help`"),
+    (["up", "x", "--wait", "--detach"], "`--detach` and `--wait` exclude each other", "see `launch up --help`"),
+    (["check", "x", "--format", "ful"], "`--format` does not take `ful`", "did you mean `full`?"),
+    (
+        ["check", "x", "--format", "yaml"],
+        "`--format` does not take `yaml`",
+        "one of full, concise, json, github, sarif",
+    ),
+    (["logs", "last", "-n", "many"], "`--lines/-n` does not take `many`", "see `launch logs --help`"),
+    (["schema", "recipy"], "`recipe|manifest|cluster` does not take `recipy`", "did you mean `recipe`?"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "advice"), WRONG, ids=lambda case: " ".join(case) if isinstance(case, list) else ""
+)
+def test_wrong_words(capsys: pytest.CaptureFixture[str], words: list[str], message: str, advice: str) -> None:
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"error[command-line]: {message}" in shown.err
+    assert f"help: {advice}" in shown.err
+
+
+def test_options_stand_anywhere() -> None:
+    args = parser("logs").read(["-f", "last", "worker", "--lines", "3", "router"])
+    assert (args.run, args.names, args.follow, args.lines) == ("last", ["worker", "router"], True, 3)
+
+
+def test_words_after_two_dashes_are_not_ours() -> None:
+    args = parser("exec").read(["last", "worker-0", "--", "env", "--help", "--", "-x"])
+    assert (args.run, args.step, args.rest) == ("last", "worker-0", ["env", "--help", "--", "-x"])
+    assert parser("exec").asked(["last", "worker-0", "--", "--help"]) is None
+
+
+def test_repeated_sets_keep_their_order() -> None:
+    args = parser("up").read(["r", "--set", "a=1", "--unset", "b", "--set", "c=-1"])
+    assert (args.set, args.unset) == (["a=1", "c=-1"], ["b"])
+
+
+def test_help_names_every_verb() -> None:
+    assert sorted(verb for verbs in GROUPS.values() for verb in verbs) == sorted(VERBS) == sorted(OPTIONS)
+    assert all(f"  {verb} " in help_text() and about in help_text() for verb, (_, about) in VERBS.items())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main([verb, "--help"]) == main(["help", verb]) == 0
+    assert f"usage: launch {verb}" in capsys.readouterr().out
+
+
+def test_no_words_show_the_help_but_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr() == ("", help_text() + "\n")
+
+
+def test_choices_are_what_there_is() -> None:
+    assert tuple(report.FORMATS) == FORMATS
+    assert tuple(graph.GRAPHS) == GRAPHS
+    assert set(SCHEMAS) and set(SHELLS)
+
+
+def test_error_of_argparse_we_did_not_foresee_is_passed_on() -> None:
+    with pytest.raises(Usage) as raised:
+        parser("up").error("something new")
+    assert raised.value.message == "something new"
+
+
+def complete(*words: str) -> list[str]:
+    script = f'{bash()}\nCOMP_WORDS=(launch "$@"); COMP_CWORD=$(($# )); _launch; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_bash_completes() -> None:
+    assert complete("ch") == ["check"]
+    assert complete("check", "--format", "") == list(FORMATS)
+    assert complete("up", "--d") == ["--detach", "--dry-run"]
+    assert complete("schema", "m") == ["manifest"]
+
+
+def test_other_shells_know_every_verb(launch: Program) -> None:
+    assert zsh().endswith(bash())
+    assert all(f" -a {verb} " in fish() for verb in VERBS)

@@ -1,0 +1,108 @@
+"""Answers about this machine."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launcher.execute.ports import owner
+from launcher.execute.probe import answers
+from launcher.model.facts import Answer, Module, Port, Program, Question, Syntax, Variable
+
+
+@pytest.fixture
+def listener() -> Iterator[int]:
+    """A port somebody (this process) listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def ask(question: Question) -> Answer:
+    return answers([question])[question]
+
+
+def test_busy_port_names_its_owner(listener: int) -> None:
+    answer = ask(Port(listener))
+    assert not answer.yes
+    assert f"(pid {os.getpid()}, user " in answer.text
+    assert answer.text.startswith("is in use by `")
+
+
+def test_port_is_free_once_its_owner_has_gone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number = server.getsockname()[1]
+    assert ask(Port(number)) == Answer(yes=True)
+    assert owner(number) is None
+
+
+def test_port_with_connections_that_linger_is_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", number)):
+            accepted, _ = server.accept()
+            accepted.close()  # closed by the server first: its side stays in TIME_WAIT
+    assert ask(Port(number)).yes
+
+
+def test_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAUNCH_TEST_EMPTY", "")
+    monkeypatch.delenv("LAUNCH_TEST_ABSENT", raising=False)
+    assert ask(Variable("LAUNCH_TEST_EMPTY")).yes
+    assert not ask(Variable("LAUNCH_TEST_ABSENT")).yes
+
+
+def test_program(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("#!/bin/sh\n")
+    assert ask(Program("bash")).yes
+    assert ask(Program("no-such-program")).text == "`no-such-program` is not on `PATH`"
+    assert ask(Program(str(plain))).text == f"`{plain}` cannot be run"
+    assert ask(Program(str(tmp_path / "gone"))).text == f"`{tmp_path / 'gone'}` does not exist"
+    plain.chmod(0o755)
+    assert ask(Program(str(plain))).yes
+
+
+@pytest.mark.parametrize("python", [sys.executable, "python3"])
+def test_module(python: str) -> None:
+    assert ask(Module(python, "json")).yes
+    assert ask(Module(python, "json.tool")).yes
+    assert ask(Module(python, "no_such_module")).text == f"`{python}` has no module `no_such_module`"
+    assert not ask(Module(python, "no_such_module.inner")).yes
+
+
+def test_module_of_an_absent_python_is_not_our_question() -> None:
+    assert ask(Module("no-such-python", "json")).yes
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ulimit -n 1048576\n", "if true; then\n  echo 'a b'\nfi", "echo ${x:-$(date)}", "é\n"]
+)
+def test_syntax_that_bash_parses(text: str) -> None:
+    assert ask(Syntax(text)).yes
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("if true; then\n", "line 2: syntax error: unexpected end of file"),
+        ("echo 'open", "unexpected EOF while looking for matching"),
+        ("echo )\n", "line 1: syntax error near unexpected token `)'"),
+    ],
+)
+def test_syntax_that_bash_refuses(text: str, complaint: str) -> None:
+    assert complaint in ask(Syntax(text)).text
+
+
+def test_syntax_runs_nothing(tmp_path: Path) -> None:
+    assert ask(Syntax(f"touch {tmp_path}/ran\n")).yes
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_questions_are_each_answered(listener: int) -> None:
+    asked = [Port(listener), Variable("PATH"), Program("sh"), Syntax("true"), Module(sys.executable, "os")]
+    found = answers(asked)
+    assert list(found) == asked
+    assert [answer.yes for answer in found.values()] == [False, True, True, True, True]
