@@ -93,7 +93,7 @@ def kind(value: Schema, root: Schema) -> str:
         return " or ".join(kinds) if len(kinds) < 5 else "any value"
     if value.get("type") == "array":
         return f"list of {plural(kind(value['items'], root))}" if value.get("items") else "list"
-    if value.get("type") == "object":
+    if value.get("type") == "object" or "properties" in value:
         more = value.get("additionalProperties")
         return f"name → {kind(more, root)}" if isinstance(more, Mapping) and more else "table"
     return simple(value)
