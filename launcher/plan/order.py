@@ -4,19 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.model.job import Role
+from launcher.plan.fault import Fault
 
 WORKERS = "workers"
 """In a manifest's `after`: every worker role."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A start that cannot be ordered: `role` waits for `name`, which does not exist or waits for `role`."""
-
-    role: str
-    name: str
-    message: str
-    help: str
 
 
 @dataclass(frozen=True)
@@ -71,8 +62,9 @@ def _backward(after: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]
 
 def _unknown(role: str, name: str) -> Fault:
     return Fault(
+        kind="unknown-after",
         role=role,
-        name=name,
+        path=("manifest",),
         message=f"role `{role}` starts after `{name}`, and no role has that name",
         help=f"in the role manifest, `after` takes names of roles and `{WORKERS}`",
     )
@@ -80,8 +72,9 @@ def _unknown(role: str, name: str) -> Fault:
 
 def _circle(role: str, name: str) -> Fault:
     return Fault(
+        kind="circular-after",
         role=role,
-        name=name,
+        path=("manifest",),
         message=f"role `{role}` starts after `{name}`, which waits for `{role}`",
         help="take one of them out of `after` in the role manifests",
     )

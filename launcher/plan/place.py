@@ -13,28 +13,12 @@ first replica. Dedicated nodes are numbered after the shared ones.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from launcher.model.job import Role
-from launcher.text.document import KeyPath
+from launcher.plan.fault import Fault
 
 HEAD = "head"
 DEDICATED = "dedicated"
-
-Kind = Literal["gpus-not-whole-nodes", "node-has-no-gpus", "no-room-beside", "unknown-placement", "too-few-nodes"]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a role cannot be placed. `path` is relative to the role (`role.place(*fault.path)`); `message` and
-    `help` are worded for a Diagnostic.
-    """
-
-    kind: Kind
-    role: str
-    path: KeyPath
-    message: str
-    help: str
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from launcher.model.manifest import Port
 from launcher.model.recipe import Ports
+from launcher.plan.fault import Fault
 from launcher.plan.place import Seat
 
 HTTP = "http"
@@ -14,18 +14,6 @@ HTTP = "http"
 HIGHEST = 65535
 
 _PUBLIC = 8000
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A port of `role` that cannot be had; `message` and `help` are worded for a Diagnostic, whose place is the
-    recipe's `ports` where ports are exhausted, and the role's `manifest` otherwise.
-    """
-
-    kind: Literal["ports-exhausted", "front-without-port"]
-    role: str
-    message: str
-    help: str
 
 
 @dataclass(frozen=True)
@@ -97,6 +85,7 @@ def _unowned(front: str) -> Fault:
     return Fault(
         kind="front-without-port",
         role=front,
+        path=("manifest",),
         message=f"role `{front}` owns the public port and its role manifest has no port `{HTTP}`",
         help=f"give its role manifest a `[ports.{HTTP}]`",
     )
@@ -105,7 +94,8 @@ def _unowned(front: str) -> Fault:
 def _exhausted(role: str, name: str, base: int) -> Fault:
     return Fault(
         kind="ports-exhausted",
-        role=role,
+        role=None,
+        path=("ports", "shift"),
         message=f"no port `{name}` is left for a replica of `{role}` between {base} and {HIGHEST} on its node",
         help="lower `[ports] shift`, or spread the replicas over more nodes",
     )

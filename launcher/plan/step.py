@@ -3,17 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.model.recipe import Mount
 from launcher.roles.base import Endpoint
 from launcher.run.script import File, Gate, Stop
 
 
 @dataclass(frozen=True)
+class Mount:
+    """A directory or file of the host, seen in the step's container."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
 class Step:
     """One step. `nodes` are indices into the allocation, `gpus` device numbers on each of them; `cpus`
-    and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `words` are the role's
-    own command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
-    directory of its preamble. `after` names steps whose gates must be open first.
+    and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `tasks` is how many
+    processes it has in all. `words` are the role's own command; containers, preambles and masks are put
+    round it by `render`. `setup` is the path in the run directory of its preamble. `ports` are on its first
+    node. `after` names steps whose gates must be open first.
     """
 
     name: str

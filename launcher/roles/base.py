@@ -95,7 +95,8 @@ class Adapter:
     """Base of all adapters; whatever is data comes from the role manifest.
 
     A subclass lives in a module of its own in this package and is exported there as `ADAPTER`. `codes`
-    holds what `launch explain CODE` prints for each code that its `check` can yield.
+    holds the page that `launch explain CODE` prints for each code that its `check` can yield; the first line
+    of a page is its summary.
     """
 
     codes: ClassVar[Mapping[str, str]] = MappingProxyType({})

@@ -12,9 +12,10 @@ class Direct(Adapter):
     """Starts nothing; the only worker is the front."""
 
     codes: ClassVar[Mapping[str, str]] = {
-        "router-missing": "Without a router there is nothing to spread requests over several workers, or to hand "
-        "a prompt from prefill to decode. Exactly one replica of `[roles.worker]` can own the public port; "
-        "for more, name a router: `[router] kind = …`.",
+        "router-missing": """Several workers, or prefill and decode, have no router
+
+Without a router nothing spreads requests over workers or hands a prompt from prefill to decode. Exactly one
+replica of `[roles.worker]` can own the public port; for more, name a router: `[router] kind = …`.""",
     }
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:

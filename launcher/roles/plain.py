@@ -17,10 +17,13 @@ class Plain(Adapter):
     """
 
     codes: ClassVar[Mapping[str, str]] = {
-        "command-missing": 'A role manifest of `adapter = "plain"` says everything about its container, so it must '
-        "say what to start: `[program] command`, a list of words.",
-        "worker-without-port": "A worker is called by a router, so its role manifest must have a port named `http`: "
-        "`[ports.http]` with the `base` that ports are allocated from.",
+        "command-missing": """A role manifest without logic has no command
+
+With `adapter = "plain"` the role manifest says everything about its container, so it must say what to
+start: `[program] command`, a list of words.""",
+        "worker-without-port": """A worker has no port that a router could call
+
+Its role manifest must have `[ports.http]`, with the `base` from which each replica's port is allocated.""",
     }
 
     def endpoints(self, replica: Replica) -> tuple[Endpoint, ...]:

@@ -3,16 +3,16 @@
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import cast
 
 from launcher.model.job import Role
 from launcher.model.manifest import Port
 from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Task, Wire
-from launcher.roles.command import flags, gates, program
+from launcher.roles.command import flags, gates, given, program
 from launcher.run.script import ref
 
 HTTP = "http"
 BOOTSTRAP = "bootstrap"
+SIDE_CHANNEL = "nixl"
 
 # A range of ports for each worker leaves room for its data-parallel ranks.
 _HTTP = Port(base=6100, step=32)
@@ -20,7 +20,13 @@ _HTTP = Port(base=6100, step=32)
 # Upstream's base; SGLang's own default, 8998, collides as soon as two prefill workers share a node.
 _BOOTSTRAP = Port(base=7200)
 
+# vLLM's own default is 5600 on every worker; rank r uses the r-th port from the first.
+_SIDE_CHANNEL = 5400
+
 _HANDOFFS: Mapping[Wire, Handoff] = MappingProxyType({"vllm": "kv_transfer_params", "sglang": "bootstrap"})
+
+# As many ports as a `span` may have.
+_MOST_RANKS = 1000
 
 _CONNECTOR = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"}, separators=(",", ":"))
 
@@ -29,51 +35,75 @@ class Sim(Adapter):
     """One server for each replica, on its first node, whatever the number of its GPUs."""
 
     def ports(self, role: Role) -> Mapping[str, Port]:
-        bootstrap = {BOOTSTRAP: _BOOTSTRAP} if _wire(role) == "sglang" and role.mode == "prefill" else {}
-        return {HTTP: _HTTP, **bootstrap, **role.manifest.ports}
+        handoff: dict[str, Port] = {}
+        if _handoff(role) == "bootstrap" and role.mode == "prefill":
+            handoff[BOOTSTRAP] = _BOOTSTRAP
+        if _handoff(role) == "kv_transfer_params":
+            handoff[SIDE_CHANNEL] = Port(base=_SIDE_CHANNEL, span=_ranks(role))
+        return {HTTP: _HTTP, **handoff, **role.manifest.ports}
 
     def endpoints(self, replica: Replica) -> tuple[Endpoint, ...]:
         role = replica.role
         if role.mode is None:
             return ()
-        wire = _wire(role)
         return (
             Endpoint(
                 name=replica.name,
                 role=role.name,
                 url=f"http://{ref('ip', replica.nodes[0])}:{replica.ports[HTTP]}",
                 mode=role.mode,
-                wire=wire,
-                handoff="none" if role.mode == "aggregate" else _HANDOFFS[wire],
+                wire=_wire(role),
+                handoff=_handoff(role),
+                ranks=_ranks(role),
                 bootstrap=replica.ports.get(BOOTSTRAP),
             ),
         )
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
+        ip = ref("ip", replica.nodes[0])
         words = (
             *program(replica, net),
-            f"--host={ref('ip', replica.nodes[0])}",
-            f"--port={replica.ports[HTTP]}",
+            *(() if net.model is None else (f"--model={net.model}",)),
             f"--served-model-name={net.served_name}",
+            f"--host={ip}",
+            f"--port={replica.ports[HTTP]}",
+            # Its answers say which worker they are from.
+            *(() if given(replica.role, "name") else (f"--name={replica.name}",)),
             *_disaggregation(replica),
             *flags(replica.role),
         )
-        return (Task(words, gates=gates(replica, net)),)
+        return (Task(words, _side_channel(replica, ip), gates(replica, net)),)
 
 
 def _wire(role: Role) -> Wire:
-    personality = role.flags.get("personality", "vllm")
-    return cast(Wire, personality) if personality in _HANDOFFS else "vllm"
+    return "sglang" if role.flags.get("personality") == "sglang" else "vllm"
+
+
+def _handoff(role: Role) -> Handoff:
+    return "none" if role.mode in (None, "aggregate") else _HANDOFFS[_wire(role)]
+
+
+def _ranks(role: Role) -> int:
+    size = role.flags.get("dp-size")
+    return size if isinstance(size, int) and 1 <= size <= _MOST_RANKS else 1
 
 
 def _disaggregation(replica: Replica) -> tuple[str, ...]:
-    mode = replica.role.mode
-    if mode is None or mode == "aggregate":
-        return ()
-    if _wire(replica.role) == "vllm":
+    handoff = _handoff(replica.role)
+    if handoff == "kv_transfer_params":
         return (f"--kv-transfer-config={_CONNECTOR}",)
+    if handoff == "none":
+        return ()
     port = replica.ports.get(BOOTSTRAP)
-    return (f"--disaggregation-mode={mode}", *((f"--disaggregation-bootstrap-port={port}",) if port else ()))
+    bootstrap = () if port is None else (f"--disaggregation-bootstrap-port={port}",)
+    return (f"--disaggregation-mode={replica.role.mode}", *bootstrap)
+
+
+def _side_channel(replica: Replica, ip: str) -> Mapping[str, str]:
+    port = replica.ports.get(SIDE_CHANNEL)
+    if port is None:
+        return {}
+    return {"VLLM_NIXL_SIDE_CHANNEL_HOST": ip, "VLLM_NIXL_SIDE_CHANNEL_PORT": str(port)}
 
 
 ADAPTER = Sim()

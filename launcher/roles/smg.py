@@ -23,14 +23,17 @@ class Smg(Adapter):
     """One router; its workers are all endpoints of the plan."""
 
     codes: ClassVar[Mapping[str, str]] = {
-        "handoff-lost": "In prefill/decode the router must tell decode where prefill left the KV cache. smg does so "
-        "for SGLang over HTTP (bootstrap) and for vLLM over gRPC. For vLLM over HTTP it sends no "
-        "`kv_transfer_params`: it reports ready, answers 200, and decode computes every prompt again (smg 1.11 "
-        "and 1.13). TensorRT-LLM has no hand-off behind smg at all.",
-        "engines-mixed": "Prefill and decode of one deployment must be the same engine: the KV cache of one means "
-        "nothing to the other.",
-        "router-replicas": "One public port has one owner. Several replicas of this router need a load balancer in "
-        "front of them, which is not there yet.",
+        "handoff-lost": """The router would not tell decode where prefill left the KV cache
+
+smg does so for SGLang over HTTP (bootstrap) and for vLLM over gRPC. For vLLM over HTTP it sends no
+`kv_transfer_params`: it reports ready and answers 200, and decode computes every prompt again (smg 1.11 and
+1.13). TensorRT-LLM has no hand-off behind smg at all.""",
+        "engines-mixed": """Prefill and decode are different engines
+
+The KV cache of one engine means nothing to another: both roles need the same role manifest.""",
+        "router-replicas": """Several replicas of the router want one public port
+
+One port has one owner. Several replicas need a load balancer in front of them, which is not there yet.""",
     }
 
     def ports(self, role: Role) -> Mapping[str, Port]:

@@ -1,0 +1,69 @@
+"""The outline of a plan: who sits where, on which ports, in what order. Shared by `plan` and the checks."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from launcher.model.job import Job, Role
+from launcher.plan.fault import Fault
+from launcher.plan.order import Order, order
+from launcher.plan.place import Layout, place
+from launcher.plan.ports import Allocation, allocate
+from launcher.roles.base import Adapters, Replica
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is fixed before any command is built; `front` is the role that owns the public port. What has a
+    fault is left out of `replicas`.
+    """
+
+    layout: Layout
+    allocation: Allocation
+    order: Order
+    front: str
+    replicas: tuple[Replica, ...]
+    faults: tuple[Fault, ...]
+
+
+def outline(job: Job, adapters: Adapters) -> Outline:
+    """The outline of `job`; never raises for what a job may say. `adapters` has one for every role."""
+    layout = place(job.roles, job.cluster.node.gpus, job.cluster.nodes)
+    front = adapters[job.router.manifest.adapter].front(job)
+    wanted = {role.name: adapters[role.manifest.adapter].ports(role) for role in job.roles}
+    allocation = allocate(layout.seats, wanted, front, job.recipe.ports)
+    waits = order(job.roles)
+    roles = {role.name: role for role in job.roles}
+    replicas = tuple(
+        Replica(roles[seat.role], seat.index, name(roles[seat.role], seat.index), seat.nodes, seat.gpus, ports)
+        for seat, ports in zip(layout.seats, allocation.ports, strict=True)
+    )
+    faults = (*layout.faults, *allocation.faults, *waits.faults, *_clashes(replicas))
+    return Outline(layout, allocation, waits, front, replicas, faults)
+
+
+def name(role: Role, index: int) -> str:
+    """The name of a replica and of its first step: numbered for workers and where there are several."""
+    return role.name if role.mode is None and role.replicas == 1 else f"{role.name}-{index}"
+
+
+def names(replica: Replica) -> Iterator[str]:
+    """Names of the steps a replica may have, one a node."""
+    yield replica.name
+    yield from (f"{replica.name}-rank{rank}" for rank in range(1, len(replica.nodes)))
+
+
+def _clashes(replicas: Sequence[Replica]) -> Iterator[Fault]:
+    count = Counter(step for replica in replicas for step in names(replica))
+    if len(count) == count.total():
+        return
+    for replica in replicas:
+        clash = next((step for step in names(replica) if count[step] > 1), None)
+        if clash is not None and replica.role.mode is None:
+            yield Fault(
+                kind="step-names-clash",
+                role=replica.role.name,
+                path=(),
+                message=f"a step of role `{replica.role.name}` has the name of another role's: `{clash}`",
+                help="give the role another name",
+            )

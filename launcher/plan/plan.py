@@ -1,0 +1,189 @@
+"""From a job to its plan. Asks nothing of the world: the same job gives the same bytes everywhere."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from launcher.model.duration import seconds
+from launcher.model.job import Job, Role
+from launcher.model.size import mebibytes
+from launcher.plan.fault import diagnostic
+from launcher.plan.file import files, setup
+from launcher.plan.outline import Outline, outline
+from launcher.plan.step import Mount, Plan, Step, Target
+from launcher.roles.base import Adapters, Net, Replica, Task
+from launcher.roles.placeholder import WORKERS_FILE
+from launcher.run.script import Gate, Stop, ref
+from launcher.text.diagnostic import Refused
+
+# The first completion of a large model also compiles and warms up.
+_COMPLETION_SECONDS = 60.0
+_COMPLETION_EVERY = 0.5
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A step before it knows the others."""
+
+    name: str
+    replica: Replica
+    task: Task
+    nodes: tuple[int, ...]
+    rank: int
+
+
+def plan(job: Job, adapters: Adapters) -> Plan:
+    """The plan of `job`. Raises `Refused` with every fault of its outline; the checks find the same ones."""
+    base = outline(job, adapters)
+    if base.faults:
+        raise Refused([diagnostic(fault, job) for fault in base.faults])
+    net = _net(job, adapters, base)
+    url = _url(base, net)
+    parts = [part for replica in base.replicas for part in _parts(replica, adapters, net)]
+    after = _after(base, parts)
+    steps = tuple(_step(job, part, after[part.replica.role.name], url) for part in parts)
+    targets = tuple(_targets(parts))
+    roles = {part.replica.role.name: part.replica.role for part in parts}
+    return Plan(
+        name=job.recipe.name,
+        cluster=job.cluster.name,
+        nodes=base.layout.nodes,
+        url=url,
+        served_name=net.served_name,
+        steps=steps,
+        files=tuple(files(job, net, url, targets, roles.values())),
+        endpoints=net.endpoints,
+        targets=targets,
+        ready=tuple(_ready(job, base.front, steps, url)),
+        timeout=net.timeout,
+    )
+
+
+def _net(job: Job, adapters: Adapters, base: Outline) -> Net:
+    path = job.recipe.model.path
+    return Net(
+        endpoints=tuple(
+            endpoint
+            for replica in base.replicas
+            for endpoint in adapters[replica.role.manifest.adapter].endpoints(replica)
+        ),
+        replicas=base.replicas,
+        public=base.allocation.public,
+        front=base.front,
+        served_name=job.served_name,
+        model=None if path is None else job.cluster.models.get(path, path),
+        timeout=seconds(job.recipe.ready.timeout),
+    )
+
+
+def _url(base: Outline, net: Net) -> str:
+    node = next(replica.nodes[0] for replica in base.replicas if replica.role.name == base.front)
+    return f"http://{ref('ip', node)}:{net.public}"
+
+
+def _parts(replica: Replica, adapters: Adapters, net: Net) -> Iterator[_Part]:
+    rank = {node: number for number, node in enumerate(replica.nodes)}
+    for task in adapters[replica.role.manifest.adapter].tasks(replica, net):
+        nodes = task.nodes or replica.nodes[:1]
+        number = rank[nodes[0]]
+        name = f"{replica.name}-rank{number}" if number else replica.name
+        yield _Part(name, replica, task, nodes, number)
+
+
+def _after(base: Outline, parts: list[_Part]) -> Mapping[str, tuple[str, ...]]:
+    """Role → names of the steps it waits for."""
+    steps: dict[str, list[str]] = {}
+    for part in parts:
+        steps.setdefault(part.replica.role.name, []).append(part.name)
+    return {
+        role: tuple(name for other in roles for name in steps.get(other, ()))
+        for role, roles in base.order.after.items()
+    }
+
+
+def _step(job: Job, part: _Part, after: tuple[str, ...], url: str) -> Step:
+    role = part.replica.role
+    cpus, memory = _share(job, len(part.replica.gpus))
+    stop = role.manifest.stop
+    return Step(
+        name=part.name,
+        role=role.name,
+        nodes=part.nodes,
+        words=part.task.words,
+        tasks=part.task.processes,
+        gpus=part.replica.gpus,
+        cpus=cpus,
+        memory=memory,
+        ports={} if part.rank else part.replica.ports,
+        image=role.image,
+        reference=role.reference,
+        setup=setup(job, role),
+        mounts=_mounts(job, role),
+        env={**role.env, **part.task.env, **_environment(part, url)},
+        env_from=role.env_from,
+        after=after,
+        gates=part.task.gates,
+        stop=Stop(stop.signal, stop.seconds),
+    )
+
+
+def _share(job: Job, gpus: int) -> tuple[int | None, int | None]:
+    """CPUs and MiB of a step with `gpus` GPUs on each of its nodes; None where unknown."""
+    node = job.cluster.node
+    if not gpus or not node.gpus:
+        return None, None
+    cpus = None if node.cpus is None else node.cpus * gpus // node.gpus
+    memory = None if node.memory is None else mebibytes(node.memory) * gpus // node.gpus
+    return cpus, memory
+
+
+def _mounts(job: Job, role: Role) -> tuple[Mount, ...]:
+    """The role's mounts, and for workers in containers the model where no mount has it already."""
+    found = [Mount(mount.source, mount.target, mount.read_only) for mount in role.mounts]
+    path = job.recipe.model.path
+    model = None if path is None else job.cluster.models.get(path, path)
+    if role.mode is None or model is None or not model.startswith("/") or job.cluster.runtime == "none":
+        return tuple(found)
+    if not any(_within(model, mount.target) for mount in found):
+        found.append(Mount(model, model, read_only=True))
+    return tuple(found)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _environment(part: _Part, url: str) -> Mapping[str, str]:
+    """What every container is told, so that commands need no templating."""
+    ports = {f"LAUNCH_PORT_{_upper(name)}": str(number) for name, number in part.replica.ports.items()}
+    return {
+        "LAUNCH_IP": ref("ip", part.nodes[0]),
+        "LAUNCH_RANK": str(part.rank),
+        "LAUNCH_REPLICA": str(part.replica.index),
+        **ports,
+        "LAUNCH_URL": url,
+        "LAUNCH_WORKERS_FILE": f"{ref('run')}/{WORKERS_FILE}",
+    }
+
+
+def _upper(name: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).upper()
+
+
+def _targets(parts: list[_Part]) -> Iterator[Target]:
+    """Every replica that serves metrics, once: further nodes of it are never scraped."""
+    for part in parts:
+        metrics = part.replica.role.manifest.metrics
+        if metrics is not None and not part.rank and metrics.port in part.replica.ports:
+            address = f"{ref('ip', part.nodes[0])}:{part.replica.ports[metrics.port]}"
+            yield Target(part.name, part.replica.role.name, address, metrics.path)
+
+
+def _ready(job: Job, front: str, steps: tuple[Step, ...], url: str) -> Iterator[Gate]:
+    """Every worker again, then the router's own view, then one real completion through the public URL."""
+    workers = {role.name for role in job.workers}
+    routers = {job.router.name, front} - workers
+    for roles in (workers, routers):
+        for step in steps:
+            if step.role in roles:
+                yield from step.gates
+    yield Gate("complete", url, model=job.served_name, every=_COMPLETION_EVERY, patience=_COMPLETION_SECONDS)
