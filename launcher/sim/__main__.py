@@ -1,0 +1,5 @@
+import sys
+
+from launcher.sim.process import main
+
+sys.exit(main())

@@ -1,0 +1,86 @@
+"""The life of one worker process: ports, loading, signals, the end."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from launcher.sim.faults import Loading
+from launcher.sim.leg import Listener
+from launcher.sim.parser import Settings, settings
+from launcher.sim.personality import personality
+from launcher.sim.server import Server, bound
+from launcher.sim.worker import Worker, say
+
+GRACE = 0.7
+"""Seconds that answers under way are given after SIGTERM, so that the process is gone within one second."""
+
+
+class Busy(Exception):
+    """A port could not be had; the text names it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a worker until SIGTERM or SIGINT. Returns 0 when ended so, 1 where a port is busy; exits 2 on its words."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    loading_since = time.monotonic()
+    wanted = settings(argv)
+    try:
+        servers = _open(wanted, loading_since, stop)
+        stop.wait()
+    except Busy as fault:
+        os.write(2, f"sim: error: {fault}\n".encode())
+        return 1
+    say("sim: stopping")
+    _close(servers)
+    return 0
+
+
+def _open(wanted: Settings, since: float, stop: threading.Event) -> list[Server]:
+    """Every server of the worker, listening; earlier or later, as its personality does."""
+    sock = _bound(wanted.host, wanted.port)
+    kind = personality(replace(wanted, port=int(sock.getsockname()[1])))
+    loading = Loading(since, None if wanted.never_healthy else wanted.startup_delay)
+    worker = Worker(kind, loading)
+    worker.faults.arm(since)
+    others = [_other(listener) for listener in worker.handoff.listeners()]
+    servers = [*others, Server(sock, worker.answer)]
+    name = kind.settings.name
+    if not loading.done and not kind.opens_early:
+        say(f"sim: {name} loads")
+        if stop.wait(loading.left()):
+            return []
+    for server in servers:
+        _start(server)
+    say(f"sim: {name} speaks {wanted.personality} on http://{wanted.host}:{kind.settings.port}")
+    return servers
+
+
+def _close(servers: Sequence[Server]) -> None:
+    """Close all at the same time within the grace; hand-overs go on while their requests do."""
+    end = time.monotonic() + GRACE
+    for server in reversed(servers):
+        server.close(max(0.0, end - time.monotonic()))
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        return bound(host, port)
+    except OSError as fault:
+        raise Busy(f"cannot listen on {host}:{port}: {fault.strerror}") from fault
+
+
+def _other(listener: Listener) -> Server:
+    return Server(_bound(listener.host, listener.port), listener.answer)
+
+
+def _start(server: Server) -> None:
+    try:
+        server.start()
+    except OSError as fault:
+        raise Busy(f"cannot listen on port {server.port}: {fault.strerror}") from fault
