@@ -1,0 +1,148 @@
+"""Catalogues: the file format, and which flag a recipe's key means."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.model.catalogue import Catalogue, Flag, dump, load, spell
+from launcher.model.recipe import FlagValue
+
+FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
+SHIPPED = sorted(FLAGS.glob("*/*.json"))
+
+
+def shipped(program: str, version: str) -> Catalogue:
+    return load((FLAGS / program / f"{version}.json").read_text(encoding="utf-8"))
+
+
+SMG = shipped("smg", "1.13.0")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_shipped_catalogues_are_as_dump_writes_them(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    catalogue = load(text)
+    assert dump(catalogue) == text
+    assert (catalogue.program, catalogue.version) == (path.parent.name, path.stem)
+    assert catalogue.source
+    assert all(flag.name == name and name in flag.spellings for name, flag in catalogue.flags.items())
+    assert all(name in catalogue.flags for group in catalogue.exclusive for name in group)
+
+
+WORD = st.text(min_size=1, max_size=5)
+FLAG = st.builds(
+    lambda name, aliases, **facts: Flag(name, (name, *aliases), **facts),
+    WORD,
+    st.lists(WORD, max_size=2),
+    kind=st.sampled_from(["str", "int", "float", "bool", "json"]),
+    arity=st.sampled_from([None, 1, 2, "?", "*", "+"]),
+    repeat=st.sampled_from(["last", "append", "extend"]),
+    negatives=st.lists(WORD, max_size=2).map(tuple),
+    joined=st.none() | WORD,
+    choices=st.lists(WORD, max_size=2).map(tuple),
+    folded=st.booleans(),
+    minimum=st.none() | st.integers(),
+)
+
+
+@given(st.lists(FLAG, max_size=3), st.lists(st.lists(WORD).map(tuple), max_size=2).map(tuple), st.booleans(), WORD)
+def test_load_reads_what_dump_wrote(
+    flags: list[Flag], exclusive: tuple[tuple[str, ...], ...], prefixes: bool, source: str
+) -> None:
+    catalogue = Catalogue("p", "1", {flag.name: flag for flag in flags}, exclusive, prefixes, source)
+    assert load(dump(catalogue)) == catalogue
+
+
+FULL = json.loads((FLAGS / "smg" / "1.13.0.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("[]", "not a flag catalogue of schema 1"),
+        ("{}", "not a flag catalogue of schema 1"),
+        ('{"schema": 2}', "not a flag catalogue of schema 1"),
+        (json.dumps({**FULL, "flags": {"--a": {"knd": "int"}}}), "not a flag catalogue: .*knd.*"),
+        (json.dumps({**FULL, "flags": []}), "not a flag catalogue: .*"),
+        (json.dumps({key: FULL[key] for key in FULL if key != "version"}), "not a flag catalogue: 'version'"),
+        ("{", "Expecting property name .*"),
+    ],
+)
+def test_a_text_that_is_no_catalogue_is_a_value_error(broken: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load(broken)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("policy", "--policy"),
+        ("cache-threshold", "--cache-threshold"),
+        ("cache-match-threshold", "--cache-threshold"),
+        ("remove-unhealthy-workers", "--remove-unhealthy-workers"),
+        ("worker-auto-recovery", "--remove-unhealthy-workers"),
+        ("no-remove-unhealthy-workers", "--no-remove-unhealthy-workers"),
+        ("no-worker-auto-recovery", "--no-remove-unhealthy-workers"),
+        ("worker-url", "--worker-urls"),
+        ("log-le", "--log-level"),
+        ("polcy", None),
+        ("retry", None),
+        ("worker_urls", None),
+        ("--policy", None),
+        ("-policy", None),
+        ("Policy", None),
+        ("help", None),
+        ("", None),
+    ],
+)
+def test_a_key_means_what_the_program_would_take_it_for(key: str, name: str | None) -> None:
+    found = SMG.find(key)
+    assert (found and found.name) == name
+
+
+def test_prefixes_count_only_where_the_program_takes_them() -> None:
+    strict = Catalogue(SMG.program, SMG.version, SMG.flags, SMG.exclusive, prefixes=False)
+    assert strict.find("worker-url") is None
+    assert strict.find("worker-urls") is SMG.find("worker-urls")
+
+
+@pytest.mark.parametrize(
+    ("key", "suggestion"),
+    [
+        ("polcy", "policy"),
+        ("--policy", "policy"),
+        ("worker_urls", "worker-urls"),
+        ("--worker_urls", "worker-urls"),
+        ("Policy", "policy"),
+        ("cache-treshold", "cache-threshold"),
+        ("no-worker-auto-recvery", "no-worker-auto-recovery"),
+        ("tensor-parallel-size", None),
+        ("", None),
+        ("-", None),
+    ],
+)
+def test_suggestions_are_keys_as_a_recipe_spells_them(key: str, suggestion: str | None) -> None:
+    assert SMG.suggest(key) == suggestion
+
+
+def test_both_spellings_of_a_switch_are_one_flag() -> None:
+    on, off = SMG.find("worker-auto-recovery"), SMG.find("no-remove-unhealthy-workers")
+    policy = SMG.find("policy")
+    assert on and off and policy
+    assert on.same(off) and off.same(on) and on.same(on)
+    assert not on.same(policy)
+
+
+def test_all_flags_are_spelt_in_their_order() -> None:
+    flags: dict[str, FlagValue] = {
+        "worker-url": ["http://h:1", "http://h:2"],
+        "policy": "random",
+        "no-worker-auto-recovery": True,
+        "new": 1,
+    }
+    words = ["--worker-urls", "http://h:1", "http://h:2", "--policy=random", "--no-remove-unhealthy-workers", "--new=1"]
+    assert spell(SMG, flags) == words
+    assert spell(None, {"policy": "random", "new": 1}) == ["--policy=random", "--new=1"]

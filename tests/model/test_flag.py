@@ -1,0 +1,298 @@
+"""Each shape of flag: the words a TOML value becomes, and the values that are refused, by table and by property."""
+
+import argparse
+import datetime as dt
+import importlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from launcher.model.catalogue import Catalogue, Flag, faults, guess, load, words
+from launcher.model.flag import LONGEST
+from tests.model import argv
+
+FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
+SHIPPED = sorted(FLAGS.glob("*/*.json"))
+
+
+def flag(**facts: Any) -> Flag:
+    return Flag("--f", ("--f",), **facts)
+
+
+TEXT = flag()
+INT = flag(kind="int", minimum=0)
+FLOAT = flag(kind="float")
+BOOL = flag(kind="bool")
+PAIR = flag(kind="bool", negatives=("--no-f",))
+JSON = flag(kind="json")
+CHOICE = flag(choices=("cold", "warm"))
+FOLDED = flag(choices=("cold", "warm"), folded=True)
+JOINED = flag(joined=",")
+NUMBERS = flag(kind="int", joined=",", minimum=0)
+STORE = flag(arity="*")
+SOME = flag(arity="+", kind="float")
+EXTEND = flag(arity="+", repeat="extend")
+APPEND = flag(repeat="append")
+OFTEN = flag(arity="+", repeat="append")
+ONE = flag(arity=1, repeat="append")
+TWO = flag(arity=2)
+MAYBE = flag(arity="?")
+
+ACCEPTED = [
+    (TEXT, "round_robin", ["--f=round_robin"]),
+    (TEXT, "", ["--f="]),
+    (TEXT, "-x", ["--f=-x"]),
+    (TEXT, "--other", ["--f=--other"]),
+    (TEXT, "a b\n\"c\" $d `e` 'f' ü=1,2", ["--f=a b\n\"c\" $d `e` 'f' ü=1,2"]),
+    (INT, 0, ["--f=0"]),
+    (INT, 2**62, ["--f=4611686018427387904"]),
+    (FLOAT, 2, ["--f=2"]),
+    (FLOAT, -0.5, ["--f=-0.5"]),
+    (FLOAT, math.inf, ["--f=inf"]),
+    (BOOL, True, ["--f"]),
+    (PAIR, True, ["--f"]),
+    (PAIR, False, ["--no-f"]),
+    (PAIR.reversed(), True, ["--no-f"]),
+    (PAIR.reversed(), False, ["--f"]),
+    (JSON, {"a": [1, True, None], "b": {"c": "d, e"}}, ['--f={"a":[1,true,null],"b":{"c":"d, e"}}']),
+    (JSON, [1, 2], ["--f=[1,2]"]),
+    (JSON, '{"a": 1}', ['--f={"a": 1}']),
+    (JSON, {"ü": 'quote " and \\'}, ['--f={"ü":"quote \\" and \\\\"}']),
+    (CHOICE, "cold", ["--f=cold"]),
+    (FOLDED, "Cold", ["--f=Cold"]),
+    (JOINED, ["a", "b"], ["--f=a,b"]),
+    (JOINED, "a,b", ["--f=a,b"]),
+    (JOINED, [], ["--f="]),
+    (NUMBERS, [1, 2], ["--f=1,2"]),
+    (NUMBERS, 1, ["--f=1"]),
+    (STORE, [], ["--f"]),
+    (STORE, "a", ["--f", "a"]),
+    (STORE, ["a", "", "-", "-1"], ["--f", "a", "", "-", "-1"]),
+    (STORE, ["-x"], ["--f=-x"]),
+    (SOME, [1, 0.5], ["--f", "1", "0.5"]),
+    (EXTEND, ["a", "b"], ["--f", "a", "b"]),
+    (EXTEND, ["a", "-b"], ["--f=a", "--f=-b"]),
+    (APPEND, ["a", "-b", ""], ["--f=a", "--f=-b", "--f="]),
+    (APPEND, "a", ["--f=a"]),
+    (APPEND, [], []),
+    (OFTEN, [["http://h:1", "9000"], ["http://h:2"]], ["--f", "http://h:1", "9000", "--f", "http://h:2"]),
+    (OFTEN, ["http://h:1", "http://h:2"], ["--f", "http://h:1", "--f", "http://h:2"]),
+    (ONE, ["a", "b"], ["--f", "a", "--f", "b"]),
+    (TWO, ["a", "b"], ["--f", "a", "b"]),
+    (MAYBE, True, ["--f"]),
+    (MAYBE, "a", ["--f=a"]),
+]
+
+
+@pytest.mark.parametrize(("given", "value", "expected"), ACCEPTED, ids=lambda item: repr(item)[:40])
+def test_accepted_values_become_words(given: Flag, value: Any, expected: Sequence[str]) -> None:
+    assert list(faults(given, value)) == []
+    assert words(given, value) == expected
+
+
+REFUSED = [
+    (TEXT, 5, (), "wants a string, not a whole number", 'write it in quotes: `f = "5"`'),
+    (TEXT, 1.5, (), "wants a string, not a fraction", 'write it in quotes: `f = "1.5"`'),
+    (TEXT, {"a": 1}, (), "wants a string, not a table", None),
+    (TEXT, ["a"], (), "takes one value, not a list", None),
+    (TEXT, [], (), "takes one value, not a list", None),
+    (TEXT, True, (), "wants a string, not `true`", None),
+    (TEXT, False, (), "has no negative form", "leave it out: it is off unless it is given"),
+    (TEXT, dt.date(2026, 1, 2), (), "wants a string, not a date", None),
+    (TEXT, "a\0b", (), "cannot carry a NUL character: no program can be given one", None),
+    (TEXT, "--", (), "cannot carry the value `--`: to the program it ends the flags", None),
+    (
+        TEXT,
+        "ü" * (LONGEST // 2),
+        (),
+        "is longer than the 128 KiB one word may have",
+        "put it in a file and name that",
+    ),
+    (INT, "eight", (), "wants a whole number, not a string", None),
+    (INT, "8", (), "wants a whole number, not a string", "write it without quotes: `f = 8`"),
+    (INT, 8.0, (), "wants a whole number, not a fraction", None),
+    (INT, True, (), "wants a whole number, not `true`", None),
+    (INT, -1, (), "wants 0 or more", None),
+    (FLOAT, "0.5", (), "wants a number, not a string", None),
+    (FLOAT, True, (), "wants a number, not `true`", None),
+    (BOOL, "true", (), "takes no value, not even a string", "write `f = true`"),
+    (BOOL, 1, (), "takes no value, not even a whole number", "write `f = true`"),
+    (BOOL, ["a"], (), "takes no value, not even a list", "write `f = true`"),
+    (BOOL, False, (), "has no negative form", "leave it out: it is off unless it is given"),
+    (JSON, "{", (), None, "write a TOML table: it is passed as JSON"),
+    (
+        JSON,
+        {"a": [{"b": dt.time(1, 2)}]},
+        ("a", 0, "b"),
+        "wants JSON, and a time has no form there",
+        "write it as a string",
+    ),
+    (JSON, {"a": math.nan}, ("a",), "wants JSON, and `nan` has no form there", "write it as a string"),
+    (JSON, True, (), "wants a table, not `true`", None),
+    (CHOICE, "hot", (), "has no choice `hot`", None),
+    (CHOICE, "Cold", (), "has no choice `Cold`", None),
+    (FOLDED, "hot", (), "has no choice `hot`", None),
+    (JOINED, ["a", "b,c"], (1,), "cannot carry `b,c`: the program reads one list separated by `,`", None),
+    (JOINED, ["a", ""], (1,), "cannot carry ``: the program reads one list separated by `,`", None),
+    (JOINED, ["a", " b"], (1,), "cannot carry ` b`: the program reads one list separated by `,`", None),
+    (NUMBERS, "1,2", (), "wants a whole number, not a string", None),
+    (NUMBERS, [1, "2"], (1,), "wants a whole number, not a string", "write it without quotes: `f = 2`"),
+    (SOME, [], (), "wants at least one value", None),
+    (SOME, [1, "x"], (1,), "wants a number, not a string", None),
+    (SOME, [1, -1e-9], (1,), "cannot carry `-1e-09` among others: beginning with a dash, it would be a flag", None),
+    (STORE, ["a", "-b"], (1,), "cannot carry `-b` among others: beginning with a dash, it would be a flag", None),
+    (STORE, [["a"]], (0,), "takes one value, not a list", None),
+    (EXTEND, [], (), "wants at least one value", None),
+    (APPEND, ["a", ["b"]], (1,), "takes one value, not a list", None),
+    (OFTEN, ["a", []], (1,), "wants at least one value", None),
+    (OFTEN, [["a", 1]], (0, 1), "wants a string, not a whole number", 'write it in quotes: `f = "1"`'),
+    (ONE, [["a", "b"]], (0,), "wants 1 value each time, not 2", None),
+    (TWO, "a", (), "wants 2 values each time, not 1", None),
+    (MAYBE, False, (), "has no negative form", "leave it out: it is off unless it is given"),
+]
+
+
+@pytest.mark.parametrize(("given", "value", "path", "phrase", "instead"), REFUSED, ids=lambda item: repr(item)[:40])
+def test_refused_values_say_where_and_why(given: Flag, value: Any, path: Any, phrase: str | None, instead: Any) -> None:
+    (fault,) = faults(given, value)
+    assert (fault.path, fault.help) == (path, instead)
+    if phrase is not None:
+        assert fault.phrase == phrase
+
+
+def test_every_fault_of_a_value_is_found() -> None:
+    assert [fault.path for fault in faults(NUMBERS, ["a", 1, 2.5, -3])] == [(0,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("policy", "a", ["--policy=a"]),
+        ("v", 4, ["-v=4"]),
+        ("on", True, ["--on"]),
+        ("rate", 0.5, ["--rate=0.5"]),
+        ("host", ["a", "b"], ["--host=a", "--host=b"]),
+        ("config", {"a": 1}, ['--config={"a":1}']),
+    ],
+)
+def test_flags_without_a_catalogue_go_by_their_value(key: str, value: Any, expected: Sequence[str]) -> None:
+    assert list(faults(guess(key, value), value)) == []
+    assert words(guess(key, value), value) == expected
+
+
+def test_a_guessed_flag_cannot_be_switched_off() -> None:
+    assert [fault.phrase for fault in faults(guess("on", False), False)] == ["has no negative form"]
+
+
+# What TOML can say, of which every flag takes a part.
+SCALARS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(["", "-", "-x", "--f", "-1", "--", "a,b", " a", "cold", "COLD", "8", "\0", "[1]", "{", "none"]),
+    st.integers(-3, 2**63 - 1),
+    st.floats(),
+    st.booleans(),
+    st.dates(),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=6,
+)
+FLAG = st.builds(
+    flag,
+    kind=st.sampled_from(["str", "str", "int", "float", "json"]),
+    arity=st.sampled_from([None, None, "*", "+", 1, 2]),
+    repeat=st.sampled_from(["last", "append"]),
+    minimum=st.none(),
+) | st.sampled_from(
+    [TEXT, INT, FLOAT, BOOL, PAIR, JSON, CHOICE, FOLDED, JOINED, NUMBERS, STORE, SOME, EXTEND, APPEND, OFTEN]
+)
+
+
+def likely(given: Flag) -> st.SearchStrategy[Any]:
+    """Values of the kind and shape the flag takes, mixed with any."""
+    if given.kind == "bool":
+        return st.booleans() | VALUES
+    texts = st.sampled_from(given.choices) if given.choices else st.text(max_size=8) | st.sampled_from(["", "-x", "-1"])
+    one: st.SearchStrategy[Any] = {
+        "str": texts,
+        "int": st.integers(-5, 2**63 - 1),
+        "float": st.floats() | st.integers(-9, 9),
+        "json": st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=4), max_size=3),
+    }[given.kind]
+    several = st.lists(one, max_size=3)
+    if given.joined is not None or given.arity not in (None, "?"):
+        one = one | several
+    if given.repeat == "append":
+        one = one | st.lists(one, max_size=3)
+    return one | VALUES
+
+
+def agree(program: argparse.ArgumentParser, given: Flag, value: Any) -> bool:
+    """Whether ours accepts the value exactly if the program gives it back; False is a refusal by both.
+
+    Two refusals of ours are kept out, since they hold for programs on newer Pythons too or cost nobody
+    anything: the value `--`, and a value of several that begins with a dash and has a space.
+    """
+    assume('"--"' not in json.dumps(value, default=str))
+    found = list(faults(given, value))
+    assume(not any("among others" in fault.phrase and " " in fault.phrase.split("`")[1] for fault in found))
+    try:
+        told = argv.parse(program, words(given, value), given)
+    except (argv.Rejected, IndexError, TypeError):
+        back = False
+    else:
+        back = (value == [] and given.repeat == "append") or argv.alike(given, told, argv.meant(given, value))
+    assert back is (not found), f"{given} {value!r}: {found}"
+    return back
+
+
+@settings(max_examples=300)
+@given(FLAG.flatmap(lambda given: st.tuples(st.just(given), likely(given))))
+def test_what_is_accepted_arrives_and_what_is_refused_would_not(drawn: tuple[Flag, Any]) -> None:
+    given, value = drawn
+    catalogue = Catalogue("any", "1", {given.name: given})
+    agree(argv.parser(catalogue), given, value)
+
+
+def real() -> argparse.ArgumentParser:
+    """The router's own parser, of the version that is installed (1.13.0)."""
+    made = argv.Parser()
+    importlib.import_module("smg.router_args").RouterArgs.add_cli_args(made)
+    return made
+
+
+USES = [
+    pytest.param(None, 600, id="real smg"),
+    pytest.param(None, 5000, id="real smg, many", marks=pytest.mark.heavy),
+    *(pytest.param(path, 100, id=f"{path.parent.name} {path.stem}") for path in SHIPPED),
+]
+
+
+@pytest.mark.parametrize(("path", "uses"), USES)
+def test_catalogue_and_parser_agree(path: Path | None, uses: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """None stands for smg's real parser; else one is built from the catalogue."""
+    catalogue = load((path or FLAGS / "smg" / "1.13.0.json").read_text(encoding="utf-8"))
+    program = argv.parser(catalogue) if path else real()
+    counts: Counter[bool] = Counter()
+    flags = st.sampled_from(sorted(catalogue.flags.values(), key=lambda flag: flag.name))
+
+    @settings(max_examples=uses, database=None)
+    @given(flags.flatmap(lambda given: st.tuples(st.just(given), likely(given))))
+    def agreed(drawn: tuple[Flag, Any]) -> None:
+        counts[agree(program, *drawn)] += 1
+
+    agreed()
+    name = "the real smg 1.13.0" if path is None else f"a parser of {catalogue.program} {catalogue.version}"
+    with capsys.disabled():
+        sys.stdout.write(f"\n{name}: {counts[True]} uses accepted and {counts[False]} refused by both, 0 disagree\n")
+    assert counts[True] > 20
+    assert counts[False] > 20
