@@ -13,6 +13,8 @@ Audit = Callable[[Job, Plan, Facts], Iterator[Finding]]
 _SHIFTS = (100, 200, 400, 800, 1600)
 """What is proposed where a port is in use, smallest first."""
 
+_LAST = 65535
+
 
 def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """A port of the plan is in use on this machine
@@ -32,7 +34,8 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     if not busy:
         return
     public = len(busy) == 1 and busy[0][0] in _public(plan)
-    candidates = {shift: _moved(wanted, plan, shift, public) for shift in _SHIFTS}
+    moving = _public(plan) if public else set(wanted)
+    candidates = {shift: [n + shift for n in moving] for shift in _SHIFTS if max(moving) + shift <= _LAST}
     unknown = [Port(number) for numbers in candidates.values() for number in numbers if Port(number) not in facts]
     if unknown:
         yield from unknown
@@ -123,11 +126,6 @@ def _ports(plan: Plan) -> dict[int, str]:
 def _public(plan: Plan) -> set[int]:
     tail = plan.url.rstrip("/").rpartition(":")[2]
     return {int(tail)} if tail.isdigit() else set()
-
-
-def _moved(wanted: Mapping[int, str], plan: Plan, shift: int, public: bool) -> list[int]:
-    numbers = _public(plan) if public else wanted
-    return [number + shift for number in numbers if number + shift <= 65535]
 
 
 def _move(job: Job, shift: int | None, public: int | None) -> str:

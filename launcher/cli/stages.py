@@ -31,7 +31,10 @@ def library() -> Library:
 def checked(request: Request, documents: Library) -> Checked:
     """The job linked and checked. Raises `Refused` where it cannot even be linked."""
     job = link(documents, request)
-    adapters = load({role.manifest.adapter for role in job.roles})
+    adapters = load(
+        (role.manifest.adapter for role in job.roles),
+        {role.manifest.adapter: role.place("manifest") for role in job.roles},
+    )
     return Checked(job, adapters, check(job, adapters))
 
 

@@ -1,0 +1,131 @@
+"""Audits: what they ask, and what they say once they know. The world is a dictionary here."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from launcher.checks.audit import AUDITS, audit
+from launcher.model.cluster import Cluster
+from launcher.model.facts import Answer, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.job import Job, Origin, Origins, Role
+from launcher.model.manifest import Manifest
+from launcher.model.recipe import Recipe
+from launcher.plan.step import Plan, Step
+from launcher.run.script import ref
+from launcher.text.diagnostic import Diagnostic
+from launcher.text.parse import parse
+
+YES = Answer(yes=True)
+
+
+def job(recipe: str = "", setup: str | None = None, env_from: tuple[str, ...] = ()) -> Job:
+    document = parse("r.toml", f'schema = 1\nname = "r"\n{recipe}')
+    paths = {(key,): key for key in document.data}
+    paths |= {("ports", key): key for key in document.data.get("ports", {})}
+    origins = Origins({path: (Origin(document, path, "recipe"),) for path in paths}, document)
+    manifest = Manifest.model_validate(
+        {"schema": 1, "name": "m", "about": "x", "kind": "engine", "program": {"needs": ["cat"], "version": "1.2"}}
+    )
+    roles = tuple(
+        Role(name, mode, manifest, Origins({}, document), setup=setup, env_from=env_from)
+        for name, mode in (("worker", "aggregate"), ("router", None))
+    )
+    cluster = Cluster.model_validate({"schema": 1, "name": "local", "setup": {"inline": "ulimit -n 9"}})
+    return Job(Recipe.model_validate(dict(document.data)), document, cluster, document, roles, origins, origins)  # type: ignore[arg-type]
+
+
+def plan(**public: int) -> Plan:
+    steps = (
+        Step("worker-0", "worker", (0,), ("python", "-m", "engine"), ports={"http": 6100}),
+        Step("router", "router", (0,), ("/opt/route",), ports={"http": 8000, **public}),
+    )
+    return Plan("r", "local", 1, f"http://{ref('ip', 0)}:8000", "m", steps, (), (), (), (), 60.0)
+
+
+def settle(work: Job, world: Mapping[Question, Answer], steps: Plan) -> tuple[list[Diagnostic], list[list[Question]]]:
+    """Findings once every question is answered from `world` (yes where it says nothing), and the rounds asked."""
+    facts: dict[Question, Answer] = {}
+    rounds = []
+    while True:
+        findings, questions = audit(work, steps, facts)
+        if not questions:
+            return findings, rounds
+        rounds.append(questions)
+        facts.update({question: world.get(question, YES) for question in questions})
+
+
+def busy(text: str = "is in use by `x` (pid 7, user bob)") -> Answer:
+    return Answer(yes=False, text=text)
+
+
+def test_everything_is_asked_at_once_and_each_once() -> None:
+    _, rounds = settle(job(setup="echo", env_from=("TOKEN",)), {}, plan())
+    assert len(rounds) == 1
+    assert len(set(rounds[0])) == len(rounds[0])
+    assert set(rounds[0]) == {
+        Port(6100), Port(8000), Variable("TOKEN"), Program("cat"), Program("python"), Module("python", "engine"),
+        Program("/opt/route"), Syntax("echo"), Syntax("ulimit -n 9"),
+    }  # fmt: skip
+
+
+def test_a_good_world_has_no_findings() -> None:
+    assert settle(job(), {}, plan())[0] == []
+
+
+def test_busy_public_port_is_moved_alone() -> None:
+    findings, rounds = settle(job(), {Port(8000): busy(), Port(8100): busy()}, plan())
+    assert [(f.code, f.message, f.exit) for f in findings] == [
+        ("port-in-use", "port 8000 (`http` of router) is in use by `x` (pid 7, user bob)", 1)
+    ]
+    assert findings[0].help == "`--set ports.public=8200` moves it"
+    assert len(rounds) == 2
+
+
+def test_busy_ports_are_moved_together() -> None:
+    findings, _ = settle(
+        job("[ports]\nshift = 50\n"), {Port(6100): busy(), Port(8000): busy(), Port(8100): busy()}, plan()
+    )
+    assert {f.help for f in findings} == {"`--set ports.shift=250` moves every port"}
+    assert len(findings) == 2
+    place = findings[0].place
+    assert place is not None and place.path == ("ports", "shift")
+
+
+def test_nowhere_to_move() -> None:
+    everything = {Port(number): busy() for number in range(65536)}
+    findings, _ = settle(job(), everything, plan())
+    assert findings[0].help == "end the other program, or `--set ports.shift=N` with an N whose ports are free"
+
+
+def test_a_shift_past_the_last_port_is_not_proposed() -> None:
+    findings, _ = settle(job(), {Port(6100): busy()}, plan(high=65500))
+    assert findings[0].help == "end the other program, or `--set ports.shift=N` with an N whose ports are free"
+
+
+CASES: list[tuple[Question, Answer, str, str, int]] = [
+    (Variable("TOKEN"), Answer(yes=False), "variable-absent", "`TOKEN` is not set in this shell", 1),
+    (Program("cat"), busy("`cat` is not on `PATH`"), "program-absent", "role `worker`: `cat` is not on `PATH`", 4),
+    (Module("python", "engine"), busy("no module"), "program-absent", "role `worker`: no module", 4),
+    (Program("/opt/route"), busy("gone"), "program-absent", "role `router`: gone", 4),
+    (Syntax("echo"), busy("line 1: no"), "setup-syntax", "bash cannot parse the preamble: line 1: no", 3),
+    (Syntax("ulimit -n 9"), busy("line 1: no"), "setup-syntax", "bash cannot parse the preamble: line 1: no", 3),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "code", "message", "status"), CASES)
+def test_one_fault(question: Question, answer: Answer, code: str, message: str, status: int) -> None:
+    findings, _ = settle(job(setup="echo", env_from=("TOKEN",)), {question: answer}, plan())
+    assert (findings[0].code, findings[0].message, findings[0].exit) == (code, message, status)
+    assert {finding.code for finding in findings} == {code}
+
+
+def test_module_comes_with_the_words_that_install_it() -> None:
+    findings, _ = settle(job(), {Module("python", "engine"): busy("no module")}, plan())
+    assert findings[0].help == "`python -m pip install engine==1.2`"
+
+
+@pytest.mark.parametrize("code", AUDITS)
+def test_each_audit_has_its_page(code: str) -> None:
+    assert AUDITS[code].__name__.replace("_", "-") == code
+    summary, blank, *rest = (AUDITS[code].__doc__ or "").split("\n")
+    assert summary and not blank and rest
