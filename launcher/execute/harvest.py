@@ -25,8 +25,14 @@ TYPES: Mapping[str | None, Mapping[str, Any]] = {
     "str.lower": {"folded": True},
     "_parse_int_csv": {"kind": "int", "joined": ","},
     "_non_negative_int": {"kind": "int", "minimum": 0},
+    "count": {"kind": "int", "minimum": 1},
+    "index": {"kind": "int", "minimum": 0},
+    "port": {"kind": "int", "minimum": 0},
+    "code": {"kind": "int", "minimum": 0},
+    "seconds": {"kind": "float"},
+    "connector": {"kind": "json"},
 }
-"""What argparse calls the type of a flag → what that means; the named functions are smg's (1.11 and 1.13)."""
+"""What argparse calls the type of a flag → what that means; the named ones are smg's (1.11 and 1.13), then sim's."""
 
 FLAGS: Mapping[str, Mapping[str, Any]] = {
     # A lambda that splits at commas (smg 1.13.0).

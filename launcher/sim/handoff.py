@@ -4,11 +4,11 @@ The real engines move the KV cache over NIXL or Mooncake; here a small HTTP list
 side channel (vLLM) or bootstrap server (SGLang) listens, and a decode worker really connects to it.
 """
 
-import hashlib
 import json
 import socket
 import threading
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +18,8 @@ from launcher.sim.message import Request, Response, document
 CAPACITY = 4096
 """Prompts a prefill worker keeps; the oldest go first."""
 PATH = "/sim/kv/"
+CONNECT = 5.0
+"""Seconds for the TCP connection to a prefill worker."""
 
 
 class Lost(Exception):
@@ -26,16 +28,21 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Record:
-    """One computed prompt: who computed it, how many tokens, and a digest of them."""
+    """One computed prompt: who computed it, how many tokens, and a checksum of them."""
 
     worker: str
     tokens: int
-    digest: str
+    checksum: int
 
 
 def record(worker: str, prompt: Sequence[str]) -> Record:
     """The record of `prompt`."""
-    return Record(worker, len(prompt), hashlib.sha256(" ".join(prompt).encode("utf-8", "replace")).hexdigest())
+    return Record(worker, len(prompt), zlib.crc32(" ".join(prompt).encode("utf-8", "replace")))
+
+
+def _hex(key: str) -> str:
+    """`key` in hexadecimal: request ids are a client's to choose and may hold anything."""
+    return key.encode("utf-8", "surrogatepass").hex()
 
 
 class Store:
@@ -48,29 +55,29 @@ class Store:
     def put(self, key: str, value: Record) -> None:
         """Keep `value` until it is taken."""
         with self._changed:
-            self._records[key] = value
+            self._records[_hex(key)] = value
             while len(self._records) > CAPACITY:
                 self._records.popitem(last=False)
             self._changed.notify_all()
 
-    def take(self, key: str, patience: float) -> Record | None:
-        """The record of `key`, waited for up to `patience` seconds."""
+    def take(self, code: str, patience: float) -> Record | None:
+        """The record whose key is `code` in hexadecimal, waited for up to `patience` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: key in self._records, patience)
-            taken = self._records.pop(key, None)
+            self._changed.wait_for(lambda: code in self._records, patience)
+            taken = self._records.pop(code, None)
             self._changed.notify_all()
             return taken
 
     def taken(self, key: str, patience: float) -> bool:
         """Whether the record of `key` was taken within `patience` seconds; it is dropped where not."""
         with self._changed:
-            gone = self._changed.wait_for(lambda: key not in self._records, patience)
-            self._records.pop(key, None)
+            gone = self._changed.wait_for(lambda: _hex(key) not in self._records, patience)
+            self._records.pop(_hex(key), None)
             return gone
 
 
 class Shelf:
-    """The listener's side: answers `GET /sim/kv/KEY?SECONDS` from a store, and `/health`."""
+    """The listener's side: answers `GET /sim/kv/HEX?SECONDS` from a store, and `/health`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -90,12 +97,12 @@ class Shelf:
 
 
 def fetch(host: str, port: int, key: str, patience: float) -> Record:
-    """The record of `key` from the listener at `host` and `port`. Raises Lost, at the latest 2 s past `patience`."""
+    """The record of `key` from the listener at `host` and `port`. Raises Lost, at the latest 5 s past `patience`."""
     place = f"{host}:{port}"
     try:
-        with socket.create_connection((host, port), timeout=min(patience, 5.0)) as sock:
-            sock.settimeout(patience + 2.0)
-            sock.sendall(f"GET {PATH}{key}?{patience:g} HTTP/1.0\r\n\r\n".encode("latin-1"))
+        with socket.create_connection((host, port), timeout=CONNECT) as sock:
+            sock.settimeout(patience + CONNECT)
+            sock.sendall(f"GET {PATH}{_hex(key)}?{patience:g} HTTP/1.0\r\n\r\n".encode("ascii"))
             answer = b"".join(iter(lambda: sock.recv(65536), b""))
     except (OSError, OverflowError, UnicodeError) as fault:
         raise Lost(f"no hand-over from {place}: {fault}") from fault

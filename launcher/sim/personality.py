@@ -180,6 +180,7 @@ class Sglang(Personality):
             "dp_size": settings.dp_size,
             "context_length": MAX_MODEL_LEN,
             "max_total_num_tokens": MAX_MODEL_LEN,
+            "max_running_requests": 1024,
             "disaggregation_bootstrap_port": settings.bootstrap_port,
             "disaggregation_transfer_backend": "sim",
             "internal_states": running,

@@ -17,7 +17,7 @@ from launcher.sim.message import Request, Response, document
 from launcher.sim.personality import Personality, State
 from launcher.sim.wire import Chat, Completions, Native, Stamp, Wire
 
-_QUIET = frozenset({"/health", "/metrics", "/v1/loads"})
+_QUIET = frozenset({"/health", "/metrics", "/loads", "/v1/loads"})
 
 Read = Callable[[Mapping[str, Any]], Ask]
 Route = tuple[Read, Wire]
