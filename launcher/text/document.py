@@ -22,8 +22,13 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += ("." if text else "") + (part if BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False))
+            text += ("." if text else "") + (part if BARE.fullmatch(part) else _quoted(part))
     return text
+
+
+def _quoted(part: str) -> str:
+    # JSON's escapes are TOML's too; DEL alone is one that JSON leaves as it is.
+    return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 @dataclass(frozen=True)

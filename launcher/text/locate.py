@@ -94,7 +94,9 @@ class Walker:
         while True:
             self.take(SPACE)
             start, end = self.take(PART)
+            self.at = start  # a part that means nothing (an unknown escape) is not stepped over
             parts.append((unquoted(self.text[start:end]), (start, end)))
+            self.at = end
             self.take(SPACE)
             if not self._skip("."):
                 return parts
