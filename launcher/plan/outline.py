@@ -38,7 +38,10 @@ def outline(job: Job, adapters: Adapters) -> Outline:
         Replica(roles[seat.role], seat.index, name(roles[seat.role], seat.index), seat.nodes, seat.gpus, ports)
         for seat, ports in zip(layout.seats, allocation.ports, strict=True)
     )
-    faults = (*layout.faults, *allocation.faults, *waits.faults, *_clashes(replicas))
+    lost = {fault.role for fault in layout.faults}
+    # A front that has no seat has its fault already.
+    unserved = (fault for fault in allocation.faults if fault.role is None or fault.role not in lost)
+    faults = (*layout.faults, *unserved, *waits.faults, *_clashes(replicas))
     return Outline(layout, allocation, waits, front, replicas, faults)
 
 

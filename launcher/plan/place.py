@@ -115,20 +115,24 @@ def _in_order(roles: Sequence[Role], faults: list[Fault]) -> Iterator[Role]:
     names = {role.name for role in roles}
     waiting: dict[str, list[Role]] = {}
     ready: list[Role] = []
+    lost: list[Role] = []
     for role in roles:
         if role.on is None or role.on in (HEAD, DEDICATED):
             ready.append(role)
         elif role.on in names and role.on != role.name:
             waiting.setdefault(role.on, []).append(role)
         else:
-            faults.append(_unknown(role, sorted(names - {role.name})))
+            lost.append(role)
     # What is pinned to the head's GPUs chooses before others are packed there.
     ready.sort(key=lambda role: not (role.on == HEAD and role.gpus))
     for role in ready:
         yield role
         ready.extend(waiting.pop(role.name, ()))
-    for role in (role for group in waiting.values() for role in group):
-        faults.append(_unknown(role, sorted(names - {role.name})))
+    faults.extend(_unknown(role, sorted(names - {role.name})) for role in lost)
+    # A role beside one that is lost is not to blame; what waits still is a circle.
+    for role in lost:
+        lost.extend(waiting.pop(role.name, ()))
+    faults.extend(_unknown(role, sorted(names - {role.name})) for group in waiting.values() for role in group)
 
 
 def _unknown(role: Role, names: Sequence[str]) -> Fault:

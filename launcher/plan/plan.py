@@ -154,7 +154,7 @@ def _within(path: str, folder: str) -> bool:
 
 def _environment(part: _Part, url: str) -> Mapping[str, str]:
     """What every container is told, so that commands need no templating."""
-    ports = {f"LAUNCH_PORT_{_upper(name)}": str(number) for name, number in part.replica.ports.items()}
+    ports = {f"LAUNCH_PORT_{name.upper()}": str(number) for name, number in part.replica.ports.items()}
     return {
         "LAUNCH_IP": ref("ip", part.nodes[0]),
         "LAUNCH_RANK": str(part.rank),
@@ -163,10 +163,6 @@ def _environment(part: _Part, url: str) -> Mapping[str, str]:
         "LAUNCH_URL": url,
         "LAUNCH_WORKERS_FILE": f"{ref('run')}/{WORKERS_FILE}",
     }
-
-
-def _upper(name: str) -> str:
-    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).upper()
 
 
 def _targets(parts: list[_Part]) -> Iterator[Target]:

@@ -1,0 +1,67 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.plan.file import preamble, scrape, setup
+from launcher.plan.plan import plan
+from launcher.plan.step import Target
+from launcher.run.script import bind
+from tests.jobs import adapters, cluster, job, manifest, role, router
+
+SITE = cluster(setup={"inline": "ulimit -n 1"})
+
+
+@pytest.mark.parametrize(
+    ("on", "text", "expected"),
+    [
+        (cluster(), None, None),
+        (cluster(), "export A=1\n", 'set -e\n\nexport A=1\n\n\nexec "$@"\n'),
+        (SITE, None, 'set -e\n\nulimit -n 1\n\nexec "$@"\n'),
+        (SITE, "echo '{ip}' $HOME", "set -e\n\nulimit -n 1\n\necho '{ip}' $HOME\n\nexec \"$@\"\n"),
+    ],
+)
+def test_preamble(on, text, expected):
+    made, worker = job(on=on), role("worker", setup=text)
+    assert preamble(made, worker) == expected
+    assert setup(made, worker) == (None if expected is None else "setup/worker.sh")
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\ufdd0\ufdd1")))
+def test_a_preamble_is_carried_to_the_byte(text):
+    found = plan(job(role("worker", setup=text)), adapters())
+    (file,) = [file for file in found.files if file.path == "setup/worker.sh"]
+    assert file.text == f'set -e\n\n{text}\n\nexec "$@"\n'
+    assert bind(file, {}) == file
+
+
+def test_workers_file_holds_every_endpoint():
+    found = plan(job(role("worker", replicas=2), router()), adapters())
+    (file,) = [file for file in found.files if file.path == "workers.json"]
+    data = bind(file.data, {"ip0": "10.0.0.1"})
+    assert json.loads(json.dumps(data)) == data
+    assert data["url"] == "http://10.0.0.1:8000"
+    assert data["served_name"] == "tiny"
+    assert [(each["name"], each["url"], each["mode"]) for each in data["workers"]] == [
+        ("worker-0", "http://10.0.0.1:6100", "aggregate"),
+        ("worker-1", "http://10.0.0.1:6132", "aggregate"),
+    ]
+
+
+def test_scrape_is_a_file_sd_document():
+    assert scrape([Target("w-0", "w", "a:1", "/m")]) == [
+        {"targets": ["a:1"], "labels": {"__metrics_path__": "/m", "role": "w", "step": "w-0"}}
+    ]
+
+
+def test_a_role_that_starts_nothing_has_no_preamble():
+    found = plan(job(role("worker"), router("direct", setup="true"), on=SITE), adapters())
+    assert [file.path for file in found.files] == ["workers.json", "scrape.json", "setup/worker.sh"]
+
+
+def test_each_role_has_one_preamble_for_all_its_replicas():
+    box = manifest(ports={"http": {"base": 1}})
+    found = plan(job(role("worker", replicas=3), role("box", box), router(), on=SITE), adapters())
+    scripts = [file.path for file in found.files if file.path.startswith("setup/")]
+    assert scripts == ["setup/worker.sh", "setup/box.sh", "setup/router.sh"]
