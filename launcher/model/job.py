@@ -8,7 +8,7 @@ from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import FlagValue, Mount, Recipe
-from launcher.text.diagnostic import Place
+from launcher.text.diagnostic import Diagnostic, Place
 from launcher.text.document import Document, KeyPath
 
 Mode = Literal["aggregate", "prefill", "decode"]
@@ -38,7 +38,7 @@ class Origins:
 
     def place(self, path: KeyPath, part: Literal["key", "value"] = "value") -> Place:
         """The winning place of `path`, else of its nearest parent that was written somewhere."""
-        for length in range(len(path), 0, -1):
+        for length in range(len(path), -1, -1):
             chain = self.chains.get(path[:length])
             if chain:
                 winner = chain[-1]
@@ -52,8 +52,9 @@ class Role:
     """A role with everything merged: cluster < role manifest < `[defaults]` (workers) < the role's table.
 
     `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
-    it. `image` is the alias, `reference` what the cluster says it means. `origins` has paths relative
-    to the role (`("flags", "policy")`).
+    it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
+    as the recipe says, else the image alias, else the role manifest. `mounts` are the cluster's, then the
+    role's own. `origins` has paths relative to the role (`("flags", "policy")`).
     """
 
     name: str
@@ -72,6 +73,7 @@ class Role:
     gpus: int = 0
     replicas: int = 1
     catalogue: Catalogue | None = None
+    manifest_document: Document | None = None
 
     def place(self, *path: str | int, part: Literal["key", "value"] = "value") -> Place:
         """Where a key of this role was written."""
@@ -81,7 +83,8 @@ class Role:
 @dataclass(frozen=True)
 class Job:
     """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
-    the router (`direct` where the recipe has none) last.
+    the router (`direct` where the recipe has none) last. `manifests` names all role manifests there are;
+    `findings` are warnings of linking, which `check` returns with its own.
     """
 
     recipe: Recipe
@@ -92,6 +95,7 @@ class Job:
     origins: Origins
     cluster_origins: Origins
     manifests: tuple[str, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
 
     @property
     def workers(self) -> tuple[Role, ...]:

@@ -6,8 +6,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName
 
-__all__ = ["CommonTable", "FlagValue", "Model", "Mount", "Ports", "Ready", "Recipe", "RecipeFile", "RecipePart"]
-__all__ += ["RoleTable", "RouterTable", "Table"]
+__all__ = [
+    "NO_ROUTER",
+    "CommonTable",
+    "FlagValue",
+    "Model",
+    "Mount",
+    "Ports",
+    "Ready",
+    "Recipe",
+    "RecipeFile",
+    "RecipePart",
+    "RoleTable",
+    "RouterTable",
+    "Table",
+]
+
+NO_ROUTER = "direct"
+"""Role manifest of the router of a recipe that has no `[router]`."""
 
 
 class Table(BaseModel):

@@ -1,0 +1,245 @@
+"""The library on files: where recipes, role manifests, clusters and flag catalogues are found.
+
+Role manifests and clusters are found by the name of their file, in this order, later wins:
+
+- shipped: `manifests/`, `images/clusters/` beside the package in a checkout, in `_data/` of an installed wheel,
+- `/etc/launch/manifests/`, `/etc/launch/clusters/`,
+- `$XDG_CONFIG_HOME/launch/…` (`$HOME/.config/launch/…` where unset, nothing where both are),
+- role manifests: `manifests/` beside the recipes that the recipe extends, and beside the recipe itself,
+- clusters: the file that is named instead of a cluster.
+
+A role manifest replaces the one below it; cluster files of one name are overlaid, which is `link`'s affair.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from launcher.execute import reading
+from launcher.model.catalogue import Catalogue, load
+from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.document import Document
+from launcher.text.limits import BYTES
+from launcher.text.parse import parse
+from launcher.text.suggest import nearest
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SITE = Path("/etc/launch")
+STDIN = "-"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_PIECE = re.compile(r"\d+|[a-z]+")
+
+
+def data(package: Path = PACKAGE) -> Path:
+    """The folder of shipped `manifests`, `images` and `recipes`: of a wheel, else of the checkout."""
+    installed = package / "_data"
+    return installed if installed.is_dir() else package.parent
+
+
+def config(environment: Mapping[str, str]) -> Path | None:
+    """The user's folder of `launch`, or None where neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path."""
+    home, own = environment.get("HOME", ""), environment.get("XDG_CONFIG_HOME", "")
+    if own.startswith("/"):
+        return Path(own) / "launch"
+    return Path(home) / ".config" / "launch" if home.startswith("/") else None
+
+
+def stdin() -> bytes:
+    """What comes through standard input, a byte more than a document may have at most. Raises Refused."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise Refused([Diagnostic("file-absent", "standard input is closed", None, help="name a recipe file", exit=2)])
+    return sys.stdin.buffer.read(BYTES + 1)
+
+
+class Files:
+    """A `Library` on files. One file is one Document, however often it is asked for.
+
+    `environment` tells the user's folder, `shipped` and `site` are the folders of the launcher and of the
+    machine, relative names start at `directory` (default: where the process is), `read` gives standard input.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] = os.environ,
+        *,
+        shipped: Path | None = None,
+        site: Path = SITE,
+        directory: Path = Path(),
+        read: Callable[[], bytes] = stdin,
+    ) -> None:
+        self._shipped = shipped or data()
+        self._folders = [folder for folder in (site, config(environment)) if folder is not None]
+        self._directory = directory
+        self._stdin = read
+        self._documents: dict[Path, Document] = {}
+        self._homes: dict[Document, Path] = {}
+        self._beside: list[Path] = []
+
+    def recipe(self, name: str, beside: Document | None = None) -> Document:
+        """The recipe `name`: a file if it has a `/` or ends in `.toml`, `-` for standard input, else a shipped one.
+
+        A file is relative to `beside`. Role manifests are looked for beside the recipe last asked for without
+        `beside`, and beside those that it extends. Raises Refused.
+        """
+        if beside is None and name == STDIN:
+            document = self._piped()
+        elif _is_path(name):
+            document = self._document(*self._located(name, beside))
+        else:
+            document = self._named(name)
+        folder = self._homes[document] / "manifests"
+        self._beside = [folder] if beside is None else [folder, *self._beside]
+        return document
+
+    def manifest(self, name: str) -> Document | None:
+        """The role manifest of that name, the last of the folders that have it, or None. Raises Refused."""
+        if not _NAME.fullmatch(name):
+            return None
+        for folder in reversed(self._manifest_folders()):
+            if _exists(path := folder / f"{name}.toml"):
+                return self._document(path, self._shown(path))
+        return None
+
+    def manifests(self) -> Sequence[str]:
+        """Names of all role manifests, sorted."""
+        return sorted({name for folder in self._manifest_folders() for name in _names(folder)})
+
+    def cluster(self, name: str) -> Sequence[Document]:
+        """The files of the cluster, lowest first; `name` may be a file, which is the last of them. Raises Refused."""
+        if not _is_path(name):
+            return self._overlaid(name)
+        path, shown = self._located(name, None)
+        document = self._document(path, shown)
+        own = document.data.get("name")
+        below = self._overlaid(own if isinstance(own, str) else path.stem)
+        return [*(one for one in below if one is not document), document]
+
+    def clusters(self) -> Sequence[str]:
+        """Names of all clusters, sorted."""
+        return sorted({name for folder in self._cluster_folders() for name in _names(folder)})
+
+    def config_path(self, cluster: str) -> Sequence[str]:
+        """Which files make the cluster, lowest first, as messages call them. Raises Refused."""
+        return [document.name for document in self.cluster(cluster)]
+
+    def catalogue(self, program: str, version: str) -> Catalogue | None:
+        """The flag catalogue of exactly that version, or None. Raises Refused for one that is broken."""
+        if not (_NAME.fullmatch(program) and _NAME.fullmatch(version)):
+            return None
+        for folder in reversed(self._manifest_folders()):
+            if _exists(path := folder / "flags" / program / f"{version}.json"):
+                return self._catalogue(path)
+        return None
+
+    def versions(self, program: str) -> Sequence[str]:
+        """Versions of the program that have a catalogue, oldest first."""
+        if not _NAME.fullmatch(program):
+            return []
+        folders = [folder / "flags" / program for folder in self._manifest_folders()]
+        return sorted({name for folder in folders for name in _names(folder, ".json")}, key=_age)
+
+    def text(self, path: str, beside: Document) -> str:
+        """A text file relative to the document that names it, to the byte.
+
+        Raises OSError (for what is no regular file or too large, too) or UnicodeDecodeError.
+        """
+        return reading.text(self._homes.get(beside, self._directory) / path)
+
+    def _manifest_folders(self) -> list[Path]:
+        return [folder / "manifests" for folder in (self._shipped, *self._folders)] + self._beside
+
+    def _cluster_folders(self) -> list[Path]:
+        return [self._shipped / "images" / "clusters", *(folder / "clusters" for folder in self._folders)]
+
+    def _overlaid(self, name: str) -> list[Document]:
+        if not _NAME.fullmatch(name):
+            return []
+        paths = [folder / f"{name}.toml" for folder in self._cluster_folders()]
+        return [self._document(path, self._shown(path)) for path in paths if _exists(path)]
+
+    def _named(self, name: str) -> Document:
+        path = self._shipped / "recipes" / f"{name}.toml"
+        if _NAME.fullmatch(name) and _exists(path):
+            return self._document(path, self._shown(path))
+        found = nearest(name, _names(self._shipped / "recipes"))
+        help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: `./{name}.toml`"
+        raise Refused([Diagnostic("file-absent", f"no shipped recipe is named `{name}`", None, help=help_, exit=2)])
+
+    def _located(self, name: str, beside: Document | None) -> tuple[Path, str]:
+        """Path of a file that a document (or the command line) names, and what to call it."""
+        if beside is None or beside not in self._homes:
+            return self._directory / name, name
+        path = self._homes[beside] / name
+        return path, os.path.normpath(Path(beside.name).parent / name)
+
+    def _piped(self) -> Document:
+        place = Path(STDIN)
+        if place not in self._documents:
+            content = self._stdin()
+            try:
+                document = parse("<stdin>", content.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                message = f"`<stdin>` is not UTF-8 at byte {error.start}"
+                raise Refused([Diagnostic("not-utf-8", message, None)]) from None
+            self._documents[place], self._homes[document] = document, self._directory
+        return self._documents[place]
+
+    def _document(self, path: Path, name: str) -> Document:
+        try:
+            place = path.resolve()
+        except (OSError, RuntimeError, ValueError):
+            place = path
+        if place not in self._documents:
+            document = parse(name, reading.document_text(path, name))
+            self._documents[place], self._homes[document] = document, path.parent
+        return self._documents[place]
+
+    def _catalogue(self, path: Path) -> Catalogue:
+        shown = self._shown(path)
+        try:
+            return load(reading.document_text(path, shown))
+        except ValueError as error:
+            message = f"`{shown}` is no flag catalogue: {error}"
+            raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
+
+    def _shown(self, path: Path) -> str:
+        """A path as people like to read it: relative where that is shorter."""
+        try:
+            return str(path.relative_to(self._directory.absolute()))
+        except ValueError:
+            return str(path)
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith(".toml")
+
+
+def _exists(path: Path) -> bool:
+    """Whether anything is there; what cannot be looked at is there, so that reading it says why."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _names(folder: Path, suffix: str = ".toml") -> Iterator[str]:
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError:
+        return
+    for file in found:
+        name = file.removesuffix(suffix)
+        if name != file and _NAME.fullmatch(name):
+            yield name
+
+
+def _age(version: str) -> tuple[tuple[int, int, str], ...]:
+    """A key that sorts versions: numbers by value, a release after its candidates."""
+    pieces = [(1, int(piece), "") if piece.isdecimal() else (-1, 0, piece) for piece in _PIECE.findall(version.lower())]
+    return (*pieces, (0, 0, ""))

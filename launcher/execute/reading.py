@@ -1,0 +1,72 @@
+"""Reading files that people name: nothing hangs, nothing large is taken in, every refusal says which file."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.limits import BYTES
+
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def text(path: Path) -> str:
+    """The file's text, to the byte. Raises OSError (for what is no regular file too) and UnicodeDecodeError.
+
+    A file of more than `BYTES` is OSError with `EFBIG`, before it is read.
+    """
+    _regular(path.stat(), path)
+    # Without O_NONBLOCK the opening of a pipe put there since waits for somebody to write into it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _regular(os.fstat(handle), path)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            content = file.read(BYTES + 1)
+    finally:
+        os.close(handle)
+    if len(content) > BYTES:
+        raise _large(path)
+    return content.decode("utf-8")
+
+
+def _regular(found: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((words for test, words in _KINDS if test(found.st_mode)), "no regular file")
+        raise OSError(errno.EINVAL, f"it is {kind}", str(path))
+    if found.st_size > BYTES:
+        raise _large(path)
+
+
+def _large(path: Path) -> OSError:
+    return OSError(errno.EFBIG, f"it has more than {BYTES} bytes", str(path))
+
+
+def document_text(path: Path, name: str) -> str:
+    """The same of a document called `name`; raises Refused instead, without a place."""
+    try:
+        return text(path)
+    except FileNotFoundError:
+        raise Refused([Diagnostic("file-absent", f"`{name}` does not exist", None, exit=2)]) from None
+    except OSError as error:
+        raise Refused([_unreadable(name, error)]) from None
+    except UnicodeDecodeError as error:
+        raise Refused([Diagnostic("not-utf-8", f"`{name}` is not UTF-8 at byte {error.start}", None)]) from None
+
+
+def _unreadable(name: str, error: OSError) -> Diagnostic:
+    if error.errno == errno.EFBIG:
+        return Diagnostic("input-too-large", f"`{name}` cannot be read: {error.strerror}", None)
+    help_ = "pipe it in and name it `-`" if error.strerror == "it is a pipe" else None
+    reason = error.strerror or str(error)
+    return Diagnostic("file-unreadable", f"`{name}` cannot be read: {_lower(reason)}", None, help=help_, exit=2)
+
+
+def _lower(phrase: str) -> str:
+    return phrase[:1].lower() + phrase[1:]

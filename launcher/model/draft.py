@@ -1,0 +1,148 @@
+"""A role on the way: merged, not yet sound; what its image, version, preamble and mounts are."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.model.equipment import Kit
+from launcher.model.job import Origin, Origins
+from launcher.model.linking import Linking, text
+from launcher.model.merge import Twice
+from launcher.model.recipe import Mount
+from launcher.model.site import LAYER, Site
+from launcher.run.script import CLOSE, OPEN
+from launcher.text.diagnostic import Diagnostic, Label, Place
+from launcher.text.document import Document, KeyPath
+
+MANIFEST = "role manifest"
+"""Name of the layer that a role manifest makes."""
+
+_LATE = (OPEN, CLOSE, "\0")
+
+
+@dataclass
+class Draft:
+    """`data` is what was merged for the role, `chains` where each key of it came from."""
+
+    name: str
+    kit: Kit
+    data: dict[str, Any]
+    chains: dict[KeyPath, tuple[Origin, ...]]
+    fallback: Document
+    twice: Sequence[Twice] = ()
+
+    def place(self, *path: str | int) -> Place:
+        """Where a key of the role was written."""
+        return Origins(self.chains, self.fallback).place(path)
+
+
+def reference(linking: Linking, site: Site, draft: Draft) -> str | None:
+    """What the role's image alias means on the cluster, or None and perhaps findings.
+
+    Without containers any alias will do, and an absolute path stands for itself.
+    """
+    alias = text(draft.data, "image")
+    image = site.cluster.images.get(alias) if alias else None
+    if image is not None and alias is not None:
+        path: KeyPath = ("images", alias, "reference")
+        draft.chains["reference",] = site.origins.chains.get(path) or site.origins.chains[path[:2]]
+        return image.reference
+    if not site.containers:
+        return alias if alias and alias.startswith("/") else None
+    if alias is not None:
+        _unknown_image(linking, site, draft, alias)
+    elif "image" not in draft.data and (draft.kit.manifest.program.command or draft.kit.manifest.program.name):
+        message = f"role `{draft.name}` has no image, and `{site.cluster.name}` starts everything in containers"
+        help_ = linking.known("", site.cluster.images, 'add `image = "…"`; image aliases')
+        linking.refuse("missing-image", message, draft.place("image"), help_)
+    return None
+
+
+def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
+    known = site.cluster.images
+    place = site.origins.place(("images",), "key")
+    finding = Diagnostic(
+        "unknown-image",
+        f"cluster `{site.cluster.name}` has no image alias `{alias}`",
+        draft.place("image"),
+        labels=(Label(place, f"its aliases: {len(known)}"),) if known else (),
+        help=linking.known(alias, known, "image aliases"),
+    )
+    linking.findings.append(finding)
+
+
+def version(site: Site | None, draft: Draft) -> str | None:
+    """Version of the role's program: as the recipe says, else the image alias, else the role manifest."""
+    program = draft.kit.manifest.program
+    found: list[tuple[str | None, tuple[Origin, ...]]] = []
+    if program.version is not None:
+        origin = Origin(draft.kit.document, ("program", "version"), MANIFEST)
+        found.append((program.version, (origin,)))
+    alias = text(draft.data, "image")
+    image = site.cluster.images.get(alias) if site and alias else None
+    if site and image and program.name in image.versions:
+        path: KeyPath = ("images", str(alias), "versions", program.name)
+        found.append((image.versions[program.name], site.origins.chains.get(path, ())))
+    said = text(draft.data, "version")
+    if said is not None:
+        found.append((said, draft.chains.get(("version",), ())))
+    if not found:
+        return None
+    draft.chains["version",] = tuple(origin for _, chain in found for origin in chain)
+    return found[-1][0]
+
+
+def preamble(linking: Linking, draft: Draft) -> str | None:
+    """The text of `setup` or of the file that `setup_file` names, or None and perhaps findings."""
+    if "setup_file" not in draft.data:
+        return text(draft.data, "setup")
+    name = text(draft.data, "setup_file")
+    chain = draft.chains["setup",] = draft.chains["setup_file",]
+    if name is None:
+        return None
+    try:
+        found = linking.library.text(name, chain[-1].document)
+    except (OSError, UnicodeDecodeError) as error:
+        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else _reason(error)
+        place = draft.place("setup_file")
+        help_ = "the path is relative to the file that names it"
+        linking.refuse("setup-unreadable", f"the preamble `{name}` {fault}", place, help_)
+        return None
+    if any(mark in found for mark in _LATE):
+        message = f"the preamble `{name}` has a character that cannot be used (NUL, U+FDD0 or U+FDD1)"
+        linking.refuse("setup-unreadable", message, draft.place("setup_file"), "remove it")
+    return found
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "does not exist"
+    return f"cannot be read: {(error.strerror or str(error)).lower()}"
+
+
+def mounts(site: Site, draft: Draft) -> tuple[Mount, ...]:
+    """The cluster's mounts, less those whose target the role mounts itself, then the role's own."""
+    own = [(item, origin) for item, origin in _mounted(draft)]
+    targets = {item["target"] for item, _ in own}
+    found = [pair for pair in _site_mounts(site) if pair[0]["target"] not in targets] + own
+    for path in [path for path in draft.chains if path[0:1] == ("mounts",) and len(path) > 1]:
+        del draft.chains[path]
+    for index, (item, origin) in enumerate(found):
+        draft.chains["mounts", index] = (origin,)
+        for key in item:
+            draft.chains["mounts", index, key] = (Origin(origin.document, (*origin.path, key), origin.layer),)
+    # Each was validated in its file.
+    return tuple(Mount.model_construct(**item) for item, _ in found)
+
+
+def _mounted(draft: Draft) -> Iterator[tuple[dict[str, Any], Origin]]:
+    for index, item in enumerate(draft.data.get("mounts", ())):
+        yield item, draft.chains["mounts", index][-1]
+
+
+def _site_mounts(site: Site) -> Iterator[tuple[dict[str, Any], Origin]]:
+    for document in reversed(site.documents):
+        if "mounts" in document.data:
+            for index, item in enumerate(document.data["mounts"]):
+                yield item, Origin(document, ("mounts", index), LAYER)
+            return

@@ -1,0 +1,78 @@
+"""Linking: recipe, cluster and role manifests become one job, or everything that is wrong with them is said."""
+
+from dataclasses import dataclass
+
+from launcher.model.equipment import Equipment
+from launcher.model.job import Job
+from launcher.model.library import Library
+from launcher.model.linking import Linking, table, text
+from launcher.model.site import Site, site
+from launcher.model.source import Edit, Source, source
+from launcher.model.staff import Staff
+from launcher.text.diagnostic import Diagnostic, Label, Refused, errors
+
+__all__ = ["Edit", "Request", "link"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be linked. `recipe` is PATH or PATH:VARIANT, `cluster` a name or a file.
+
+    `sets` (`KEY=VALUE`) are applied in their order, then `unsets` (`KEY`), then `edits`, which can be both
+    in the order of the command line.
+    """
+
+    recipe: str
+    cluster: str = "local"
+    sets: tuple[str, ...] = ()
+    unsets: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+def link(library: Library, request: Request) -> Job:
+    """The job that a request means. Raises Refused with all that is wrong."""
+    linking = Linking(library)
+    place = site(linking, request.cluster)
+    edits = (*map(Edit, request.sets), *(Edit(word, unset=True) for word in request.unsets), *request.edits)
+    recipe = source(linking, request.recipe, place.cluster.name if place else request.cluster, edits)
+    if recipe is None:
+        raise Refused(_once(linking.findings))
+    roles = Staff(linking, recipe, place, Equipment(linking)).roles()
+    if place is not None:
+        _model(linking, recipe, place)
+    if place is None or recipe.recipe is None or errors(linking.findings):
+        raise Refused(_once(linking.findings))
+    return Job(
+        recipe=recipe.recipe,
+        document=recipe.document,
+        cluster=place.cluster,
+        cluster_document=place.documents[-1],
+        roles=roles,
+        origins=recipe.origins,
+        cluster_origins=place.origins,
+        manifests=tuple(library.manifests()),
+        findings=tuple(linking.findings),
+    )
+
+
+def _model(linking: Linking, recipe: Source, place: Site) -> None:
+    """A model path that is no absolute path is an alias of the cluster."""
+    alias, known = text(table(recipe.data, "model"), "path"), place.cluster.models
+    if not alias or alias.startswith("/") or alias in known:
+        return
+    label = Label(place.origins.place(("models",), "key"), f"its aliases: {len(known)}")
+    finding = Diagnostic(
+        "unknown-model",
+        f"cluster `{place.cluster.name}` has no model alias `{alias}`",
+        recipe.origins.place(("model", "path")),
+        labels=(label,) if known else (),
+        help=linking.known(alias, known, "model aliases"),
+    )
+    linking.findings.append(finding)
+
+
+def _once(findings: list[Diagnostic]) -> list[Diagnostic]:
+    """Each fault once: what is wrong in a file is wrong in what was merged from it too."""
+    return list({(finding.code, finding.place or finding.message): finding for finding in reversed(findings)}.values())[
+        ::-1
+    ]

@@ -1,0 +1,33 @@
+"""Which spellings are one key: a flag in kebab and snake case or by another of its names, `setup` and `setup_file`."""
+
+from launcher.model.catalogue import Catalogue
+from launcher.model.merge import Identity
+from launcher.text.document import KeyPath
+
+_FLAGS = ("flags",)
+
+
+def role_key(path: KeyPath, key: str) -> str:
+    """The identity of a key in a role's table."""
+    if path == _FLAGS:
+        return key.replace("_", "-")
+    return "setup" if path == () and key == "setup_file" else key
+
+
+def recipe_key(path: KeyPath, key: str) -> str:
+    """The identity of a key in a recipe."""
+    if path[:1] in (("defaults",), ("router",)):
+        return role_key(path[1:], key)
+    if path[:1] == ("roles",) and len(path) > 1:
+        return role_key(path[2:], key)
+    return key
+
+
+def program_key(catalogue: Catalogue) -> Identity:
+    """The identity of a key in the table of a role that runs the catalogue's program."""
+
+    def identity(path: KeyPath, key: str) -> str:
+        flag = catalogue.find(key) if path == _FLAGS else None
+        return min(*flag.spellings, *flag.negatives, flag.name) if flag else role_key(path, key)
+
+    return identity

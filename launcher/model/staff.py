@@ -1,0 +1,146 @@
+"""The roles of a link: each put together from cluster, role manifest, `[defaults]` and its own table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.model.catalogue import Catalogue
+from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
+from launcher.model.equipment import Equipment, Kit
+from launcher.model.job import ROUTER, WORKERS, Origins, Role
+from launcher.model.linking import Linking, table, text
+from launcher.model.manifest import Manifest
+from launcher.model.merge import Identity, Layer, below, merge
+from launcher.model.recipe import NO_ROUTER
+from launcher.model.site import Site
+from launcher.model.source import Source
+from launcher.model.spelling import program_key, role_key
+from launcher.text.diagnostic import Refused, errors
+from launcher.text.document import dotted
+
+_LAID_UNDER = ("image", "env", "flags", "setup")
+"""Keys of a role manifest that lie under the recipe's."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """A role that is to be filled: `path` is its table in the recipe, `own` what the recipe says there."""
+
+    name: str
+    path: tuple[str, ...]
+    own: Sequence[Layer]
+
+    @property
+    def key(self) -> str:
+        """The key that names the role manifest."""
+        return "kind" if self.name == ROUTER else "manifest"
+
+
+@dataclass(frozen=True)
+class Staff:
+    """What all roles of one link are made from."""
+
+    linking: Linking
+    source: Source
+    site: Site | None
+    equipment: Equipment
+
+    def roles(self) -> tuple[Role, ...]:
+        """Workers in recipe order, then others, the router last. Not all of them where there are findings."""
+        names = [name for name in table(self.source.data, "roles") if name != ROUTER]
+        names.sort(key=lambda name: name not in WORKERS)
+        posts = [*(self._post(name, ("roles", name)) for name in names), self._post(ROUTER, (ROUTER,))]
+        return tuple(role for post in posts if (role := self._filled(post)) is not None)
+
+    def _post(self, name: str, path: tuple[str, ...]) -> Post:
+        own = below(self.source.layers, path, f"[{dotted(path)}]")
+        under = below(self.source.layers, ("defaults",), "[defaults]") if name in WORKERS else ()
+        return Post(name, path, (*under, *own))
+
+    def _filled(self, post: Post) -> Role | None:
+        kit = self._kit(post)
+        if kit is None:
+            return None
+        found = version(self.site, self._draft(post, kit, role_key))
+        catalogue = self._catalogue(kit.manifest, found)
+        draft = self._draft(post, kit, program_key(catalogue) if catalogue else role_key)
+        version(self.site, draft)
+        self.linking.twice(draft.twice)
+        meant = reference(self.linking, self.site, draft) if self.site else None
+        setup = preamble(self.linking, draft)
+        if self.site is None or errors(self.linking.findings):
+            return None
+        return _role(self.site, draft, Fixed(meant, found, setup, catalogue))
+
+    def _kit(self, post: Post) -> Kit | None:
+        """The role manifest that a role names."""
+        merged = merge(post.own, role_key)
+        data, chains = merged.data(), merged.chains()
+        name = text(data, post.key)
+        if name is None and post.name == ROUTER and not self.source.written(post.path):
+            name = NO_ROUTER
+        if name is not None:
+            place = Origins(chains, self.source.document).place((post.key,))
+            return self.equipment.kit(name, post.name, place)
+        # A value of a wrong type has been refused already.
+        if post.key not in data:
+            self._unnamed(post)
+        return None
+
+    def _unnamed(self, post: Post) -> None:
+        what = "`[router]` names no router" if post.name == ROUTER else f"role `{post.name}` has no role manifest"
+        known = ", ".join(f"`{name}`" for name in self.linking.library.manifests())
+        place = self.source.origins.place(post.path, "key")
+        self.linking.refuse("missing-manifest", what, place, f'add `{post.key} = "…"`: one of {known}')
+
+    def _draft(self, post: Post, kit: Kit, identity: Identity) -> Draft:
+        under = {key: kit.document.data[key] for key in _LAID_UNDER if key in kit.document.data}
+        cluster = self.site.layers("env") if self.site else []
+        merged = merge([*cluster, Layer(MANIFEST, kit.document, under), *post.own], identity)
+        chains = merged.chains()
+        home = self.source.origins.chains.get(post.path, ())
+        return Draft(post.name, kit, merged.data(), {**chains, (): home}, self.source.document, merged.twice)
+
+    def _catalogue(self, manifest: Manifest, wanted: str | None) -> Catalogue | None:
+        """The flag catalogue of the role's program, if there is one of that version."""
+        if manifest.program.name is None or wanted is None:
+            return None
+        try:
+            return self.linking.library.catalogue(manifest.program.name, wanted)
+        except Refused as refused:
+            self.linking.findings.extend(refused.diagnostics)
+            return None
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What was found out about a role beside what was merged."""
+
+    reference: str | None
+    version: str | None
+    setup: str | None
+    catalogue: Catalogue | None
+
+
+def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
+    """The role, everything in it validated in the file it came from."""
+    data = draft.data
+    return Role(
+        name=draft.name,
+        mode=WORKERS.get(draft.name),
+        manifest=draft.kit.manifest,
+        # Mounts last change the chains; `Origins` then holds them.
+        mounts=mounts(site, draft),
+        origins=Origins(draft.chains, draft.fallback),
+        image=data.get("image"),
+        reference=fixed.reference,
+        version=fixed.version,
+        setup=fixed.setup,
+        env=data.get("env", {}),
+        env_from=tuple(data.get("env_from", ())),
+        flags=data.get("flags", {}),
+        on=data.get("on"),
+        gpus=data.get("gpus", 0),
+        replicas=data.get("replicas", 1),
+        catalogue=fixed.catalogue,
+        manifest_document=draft.kit.document,
+    )
