@@ -1,0 +1,208 @@
+"""Run directories: one a run, made before anything starts, told from one another by name."""
+
+import contextlib
+import os
+import pwd
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from launcher.execute.bundle import bundle
+from launcher.execute.world import World
+from launcher.run import files, lock, prepare
+from launcher.run.script import Script, dump, load
+from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.suggest import nearest
+
+PLAN = "plan.json"
+ARCHIVE = "run.pyz"
+SOURCES = "recipe"
+LAST = "last"
+
+_NAME = re.compile(r".+-(?P<stamp>\d{8}-\d{6})-[0-9a-f]{4}")
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What people call the run: `quickstart-20260801-101500-3fa9`."""
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a run directory holds before anything starts.
+
+    `plan` is the text of `plan.json`; `slots` the late references that are known, `run` aside; `sources` the
+    documents the run was made from, name → text.
+    """
+
+    name: str
+    plan: str
+    script: Script
+    slots: Mapping[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+def refusal(code: str, message: str, advice: str | None = None, status: int = 1) -> Refused:
+    """An operation on a run that could not be done, as an exception to raise."""
+    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
+
+
+def root(world: World) -> Path:
+    """Where run directories are: `$XDG_STATE_HOME/launch/runs`, by default under `~/.local/state`.
+
+    Without HOME the home directory of the user's passwd entry is taken, where it exists and is ours; else
+    `/tmp/launch-UID`, which has to be a directory of our own that others cannot enter.
+    """
+    state = world.environ.get("XDG_STATE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    if state.startswith("/"):
+        return Path(state) / "launch" / "runs"
+    home = world.environ.get("HOME") or _passwd_home()
+    if home:
+        return Path(home) / ".local" / "state" / "launch" / "runs"
+    return Path(f"/tmp/launch-{os.geteuid()}") / "runs"  # noqa: S108  (refused below unless it is ours alone)
+
+
+def create(world: World, contents: Contents) -> Run:
+    """Makes the run directory, everything in it written and fsynced. Raises Refused with exit 1."""
+    where = root(world)
+    try:
+        _make_root(where)
+        run = Run(_make(where, contents.name, world.now()))
+        _write(run, contents)
+    except OSError as error:
+        about = f"`{error.filename or where}`: {(error.strerror or str(error)).lower()}"
+        raise refusal(
+            "run-directory",
+            f"the run directory cannot be made: {about}",
+            "set `XDG_STATE_HOME` to a directory with room that you can write to",
+        ) from error
+    return run
+
+
+def runs(world: World) -> Sequence[Run]:
+    """Every run directory, oldest first; what is no run directory is passed over."""
+    try:
+        found = [entry for entry in root(world).iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()]
+    except OSError:
+        return []
+    return [Run(path) for path in sorted(found, key=_age)]
+
+
+def find(world: World, word: str = LAST) -> Run:
+    """The run that `word` means: its name, the beginning of just one name, or `last`.
+
+    Raises Refused with exit 2.
+    """
+    known = runs(world)
+    if not known:
+        raise refusal("unknown-run", f"there are no runs in `{root(world)}`", "`launch up RECIPE` starts one", 2)
+    if word == LAST:
+        return known[-1]
+    meant = [run for run in known if run.name == word] or [run for run in known if run.name.startswith(word)]
+    if len(meant) == 1:
+        return meant[0]
+    if not meant:
+        close = nearest(word, [run.name for run in known])
+        advice = f"did you mean `{close}`?" if close else "`launch ps --all` lists them"
+        raise refusal("unknown-run", f"there is no run `{word}`", advice, 2)
+    names = ", ".join(f"`{run.name}`" for run in meant[-5:])
+    raise refusal("unknown-run", f"`{word}` is the beginning of {len(meant)} runs: {names}", "say more of the name", 2)
+
+
+def script(run: Run) -> Script:
+    """The run's Script, late references not bound. Raises Refused with exit 1 for one that cannot be read."""
+    try:
+        return load((run.path / prepare.SCRIPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise refusal("run-directory", f"`{run.path / prepare.SCRIPT}` cannot be read: {error}") from error
+
+
+def claim_stop(run: Run, by: str) -> bool:
+    """Writes who asks for the stop; False when somebody has asked already. Raises OSError."""
+    if (run.path / files.STOP).exists():
+        return False
+    mine = run.path / f"{files.STOP_RESERVE}.{secrets.token_hex(4)}"
+    # One rename can win; the bytes that were kept are there on a full disk too.
+    with contextlib.suppress(FileNotFoundError):
+        (run.path / files.STOP_RESERVE).rename(mine)
+        files.fill(str(mine), str(run.path / files.STOP), files.as_json({"by": by}))
+        return True
+    return False
+
+
+def _passwd_home() -> str | None:
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return None
+    return home if home and os.access(home, os.W_OK) else None
+
+
+def _make_root(where: Path) -> None:
+    for parent in reversed([where, *where.parents]):
+        if not parent.exists():
+            with contextlib.suppress(FileExistsError):
+                parent.mkdir(mode=0o700)
+                parent.chmod(0o700)
+    shared = Path(f"/tmp/launch-{os.geteuid()}")  # noqa: S108
+    if shared in where.parents:
+        found = shared.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise PermissionError(1, "not a directory of this user alone", str(shared))
+
+
+def _make(where: Path, name: str, now: float) -> Path:
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    base = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+    for _ in range(_ATTEMPTS):
+        path = where / f"{base[:100]}-{stamp}-{secrets.token_hex(2)}"
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            # Whatever the umask left of the mode.
+            path.chmod(0o700)
+            return path.resolve()
+    raise FileExistsError(17, "every name is taken", str(where))
+
+
+def _write(run: Run, contents: Contents) -> None:
+    path = str(run.path)
+    files.reserve(f"{path}/{files.OUTCOME_RESERVE}", files.OUTCOME_BYTES)
+    files.reserve(f"{path}/{files.STOP_RESERVE}", files.STOP_BYTES)
+    for name, content in _documents(run, contents):
+        files.write(f"{path}/{name}", content)
+    files.sync(str(run.path.parent))
+
+
+def _documents(run: Run, contents: Contents) -> Iterator[tuple[str, bytes]]:
+    slots = {**contents.slots, "run": str(run.path)}
+    yield PLAN, contents.plan.encode("utf-8", "surrogateescape")
+    yield prepare.SCRIPT, dump(contents.script).encode("ascii")
+    yield prepare.SLOTS, files.as_json(slots)
+    yield ARCHIVE, bundle()
+    yield lock.FILE, lock.blank()
+    for number, (name, text) in enumerate(contents.sources.items()):
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name.rpartition("/")[2]).strip("-.") or "document"
+        yield f"{SOURCES}/{number}-{plain}", text.encode("utf-8", "surrogateescape")
+
+
+def _age(path: Path) -> tuple[str, float]:
+    """Runs of one second are told apart by when their plan was written; it never is again."""
+    match = _NAME.fullmatch(path.name)
+    try:
+        written = (path / PLAN).stat().st_mtime
+    except OSError:
+        written = 0.0
+    return (match["stamp"] if match else "", written)

@@ -1,0 +1,145 @@
+"""Runs on this machine: started detached, watched by their journal, stopped by a signal to their keeper."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from launcher.execute.journal import ARCHIVE, Run, claim_stop, refusal
+from launcher.execute.journal import script as read_script
+from launcher.execute.status import Event, Tail
+from launcher.execute.world import World
+from launcher.run import lock
+from launcher.run.child import inherited
+from launcher.run.keeper import DETACH
+from launcher.run.script import Budgets, Script
+from launcher.run.sweep import VARIABLE
+from launcher.text.diagnostic import Refused
+
+ADDRESS = "127.0.0.1"
+_START = 30.0
+_PAUSE = 0.05
+_UNHEARD = 2.0
+_MARGIN = 30.0
+
+
+def slots(world: World, script: Script) -> Mapping[str, str]:
+    """Late references of a run on this machine, `run` aside: every node is the loopback address."""
+    known = {"python": sys.executable, "path": world.environ.get("PATH", os.defpath)}
+    hosts = {name: ADDRESS for name in script.slots if name.startswith(("ip", "host"))}
+    return {**hosts, **{name: value for name, value in known.items() if name in script.slots}}
+
+
+def start(world: World, run: Run, script: Script) -> None:
+    """Starts the keeper in a session of its own; returns when it holds the lock. Raises Refused with exit 1.
+
+    Its environment is the Script's allow-list, the variables its children name in `env_from`, and the run.
+    """
+    words = (sys.executable, "-I", str(run.path / ARCHIVE), DETACH, str(run.path))
+    try:
+        ran = world.run(words, environment(world.environ, run.path, script), _START)
+    except OSError as error:
+        raise refusal("run-start", f"the supervisor cannot be started: {error}") from error
+    if ran.exit != 0:
+        reason = ran.err.strip().splitlines() or [f"exit code {ran.exit}"]
+        raise refusal("run-start", f"the supervisor did not start: {reason[-1]}")
+
+
+def environment(environ: Mapping[str, str], run: Path, script: Script) -> dict[str, str]:
+    """The keeper's environment: nothing of the shell's but what the Script lets through by name."""
+    wanted = {name for child in script.children for name in child.env_from}
+    raw = {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
+    found = inherited((*script.inherit, *sorted(wanted)), raw)
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in found.items()} | {VARIABLE: str(run)}
+
+
+def watch(world: World, run: Run, until: str = "end") -> Iterator[Event]:
+    """The run's events from its beginning as they happen, up to the first `until`, or to the end of the run."""
+    tail = Tail(run)
+    while True:
+        # Asked before reading: what a run wrote last is read after it has ended.
+        live = lock.held(str(run.path))
+        for event in tail.read():
+            yield event
+            if event["event"] == until:
+                return
+        if not live:
+            return
+        world.pause(_PAUSE)
+
+
+def stop(world: World, run: Run, by: str = "down", hasten: bool = False) -> None:
+    """Ends the run and returns when nothing of it is left; a run that has ended is no error.
+
+    `by` (`down`, `SIGINT`, `SIGTERM`, `SIGHUP`) decides the run's exit code unless somebody asked before.
+    With `hasten` its steps are killed at once. Raises Refused with exit 1 for a run on another machine.
+    """
+    path = str(run.path)
+    if lock.held(path):
+        _refuse_elsewhere(run)
+        _ask(world, run, by, hasten)
+        if not _wait_for_end(world, run):
+            _kill(world, run)
+    left = world.sweep(run.path)
+    if left:
+        raise refusal("run-left", f"processes that cannot be killed: {', '.join(map(str, left))}")
+
+
+def _refuse_elsewhere(run: Run) -> None:
+    holder = lock.holder(str(run.path))
+    if holder is not None and holder.host != os.uname().nodename:
+        raise refusal("run-elsewhere", f"`{run.name}` runs on `{holder.host}`", "stop it there")
+
+
+def _ask(world: World, run: Run, by: str, hasten: bool) -> None:
+    first = True
+    # A run directory that cannot be written: the signal says enough to end the run.
+    with contextlib.suppress(OSError):
+        first = claim_stop(run, by)
+    if first or hasten:
+        _signal(world, run, signal.SIGTERM)
+
+
+def _signal(world: World, run: Run, number: int) -> None:
+    holder = lock.holder(str(run.path))
+    if holder is not None and world.alive(holder.pid, holder.born):
+        world.signal(holder.pid, number)
+
+
+def _wait_for_end(world: World, run: Run) -> bool:
+    """False when the run goes on long after its own bounds. Whoever asked first may have died before the
+    signal: a run that has not heard of its end is told again.
+    """
+    begun = world.monotonic()
+    deadline = begun + _budget(run) + _MARGIN
+    tail = Tail(run)
+    heard = told = False
+    while lock.held(str(run.path)):
+        heard = heard or any(event["event"] == "stop" for event in tail.read())
+        moment = world.monotonic()
+        if moment > deadline:
+            return False
+        if not heard and not told and moment > begun + _UNHEARD:
+            told = True
+            _signal(world, run, signal.SIGTERM)
+        world.pause(_PAUSE)
+    return True
+
+
+def _budget(run: Run) -> float:
+    try:
+        return read_script(run).budgets.stop
+    except Refused:
+        return Budgets().stop
+
+
+def _kill(world: World, run: Run) -> None:
+    """Keeper and supervisor hang: both by force, what is below them by the sweep."""
+    for event in Tail(run).read():
+        if event["event"] == "begin":
+            supervisor, born = int(event["pid"]), int(event["born"])
+            if world.alive(supervisor, born):
+                world.signal(supervisor, signal.SIGKILL)
+    _signal(world, run, signal.SIGKILL)

@@ -1,0 +1,170 @@
+"""How a run is: read from its lock, its outcome and its journal, whoever wrote them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.execute.journal import Run
+from launcher.run import files, lock, outcome, prepare
+from launcher.run.script import Child, load
+from launcher.run.sweep import EVENTS
+
+Event = Mapping[str, Any]
+
+CREATED = "created"
+LOST = "lost"
+UNKNOWN = "unknown"
+WAITING = "waiting"
+RUNNING = "running"
+ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """One step: `state` is waiting, gated (started, its gate shut), running or ended; `log` its path in the
+    run directory; `exit` or `signal` say how it ended.
+    """
+
+    name: str
+    role: str
+    state: str
+    log: str
+    pid: int | None = None
+    exit: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True)
+class Status:
+    """`state` of a live run: starting, gated, ready, stopping; of one that has ended: stopped, interrupted,
+    failed, expired, broken, or lost (killed with no outcome written); of one that never started: created; of
+    a directory that another version wrote: unknown. Times are UTC in ISO 8601, `ready_after` seconds.
+    """
+
+    state: str
+    live: bool
+    exit: int | None = None
+    cause: str | None = None
+    hint: str | None = None
+    url: str | None = None
+    started: str | None = None
+    ready_after: float | None = None
+    ended: str | None = None
+    first: Mapping[str, Any] | None = None
+    steps: tuple[StepStatus, ...] = ()
+
+
+class Tail:
+    """Reads a run's journal as it grows: each call of `read` gives the events that are new."""
+
+    def __init__(self, run: Run) -> None:
+        self._path = run.path / EVENTS
+        self._offset = 0
+
+    def read(self) -> Iterator[Event]:
+        """Complete lines only; a line that is no event is passed over."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                content = file.read()
+        except OSError:
+            return
+        whole = content[: content.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            event = _event(line)
+            if event is not None:
+                yield event
+
+
+def status(run: Run) -> Status:
+    """The state of the run; never raises for what the directory holds, or lacks."""
+    live = _held(run)
+    events = list(Tail(run).read())
+    facts: dict[str, Any] = {"live": live, "steps": _steps(run, events)}
+    for event in events:
+        if event["event"] == "begin":
+            facts.update(url=event.get("url") or None, started=event.get("at"))
+        elif event["event"] == "ready":
+            facts["ready_after"] = event.get("after")
+    if live:
+        return Status(_phase(events), **facts)
+    return _ended(run, facts)
+
+
+def _ended(run: Run, facts: dict[str, Any]) -> Status:
+    found = outcome.read(str(run.path))
+    if found is not None:
+        keys = ("exit", "cause", "hint", "started", "ready_after", "ended", "first")
+        return Status(str(found.get("state", UNKNOWN)), **{**facts, **{key: found.get(key) for key in keys}})
+    if (run.path / files.OUTCOME).exists() or not _ours(run):
+        return Status(UNKNOWN, cause="the run directory was written by another version, or is damaged", **facts)
+    if lock.holder(str(run.path)) is None:
+        return Status(CREATED, **facts)
+    return Status(LOST, exit=1, cause="keeper and supervisor were killed", **facts)
+
+
+def _held(run: Run) -> bool:
+    try:
+        return lock.held(str(run.path))
+    except OSError:
+        return False
+
+
+def _ours(run: Run) -> bool:
+    try:
+        load((run.path / prepare.SCRIPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _phase(events: list[Event]) -> str:
+    """The journal's last word on the phase."""
+    for event in reversed(events):
+        if event["event"] == "phase":
+            return str(event.get("phase"))
+        if event["event"] in ("stop", "end"):
+            return "stopping"
+        if event["event"] == "ready":
+            return "ready"
+    return "starting"
+
+
+def _steps(run: Run, events: list[Event]) -> tuple[StepStatus, ...]:
+    try:
+        children = load((run.path / prepare.SCRIPT).read_text(encoding="utf-8")).children
+    except (OSError, ValueError):
+        return ()
+    told: dict[str, dict[str, Event]] = {}
+    for event in events:
+        told.setdefault(str(event.get("step")), {})[event["event"]] = event
+    return tuple(_step(child, told.get(child.name, {})) for child in children)
+
+
+def _step(child: Child, told: Mapping[str, Event]) -> StepStatus:
+    started, ended = told.get("start", {}), told.get("exit", told.get("unstartable"))
+    state = WAITING
+    if ended is not None:
+        state = ENDED
+    elif started:
+        state = RUNNING if "gate-open" in told or not child.lasting else "gated"
+    how = ended or {}
+    return StepStatus(
+        child.name,
+        child.role,
+        state,
+        log=str(started.get("log") or child.log or f"logs/{child.name}.log"),
+        pid=started.get("pid"),
+        exit=how.get("exit"),
+        signal=how.get("signal"),
+    )
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None

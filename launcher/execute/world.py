@@ -1,0 +1,143 @@
+"""The effects the command line needs, behind one small protocol: a real one, and one that records."""
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from launcher.run import proc, sweep
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A program that ran to its end: exit code (negative: the signal) and what it printed."""
+
+    exit: int
+    out: str = ""
+    err: str = ""
+
+
+class World(Protocol):
+    """What a command may do to the world beside reading and writing files."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of this process."""
+
+    def now(self) -> float:
+        """Wall-clock time, seconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that is never set."""
+
+    def pause(self, seconds: float) -> None:
+        """Waits."""
+
+    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
+        """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
+
+    def alive(self, pid: int, born: int | None = None) -> bool:
+        """Whether the process runs, and is the one that was born then (`proc.born`)."""
+
+    def signal(self, pid: int, number: int) -> None:
+        """Sends a signal; a process that has gone is no error."""
+
+    def sweep(self, run: Path) -> Sequence[int]:
+        """Kills what a run left behind; returns the pids of what would not die."""
+
+
+class Real:
+    """The world as it is."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of this process."""
+        return os.environ
+
+    def now(self) -> float:
+        """Wall-clock time, seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that is never set."""
+        return time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
+
+    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
+        """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
+        try:
+            done = subprocess.run(
+                list(words),
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=patience,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"{words[0]} did not end within {patience:g} s") from error
+        return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    def alive(self, pid: int, born: int | None = None) -> bool:
+        """Whether the process runs, and is the one that was born then."""
+        return proc.alive(pid, born)
+
+    def signal(self, pid: int, number: int) -> None:
+        """Sends a signal; a process that has gone is no error."""
+        proc.send(pid, number)
+
+    def sweep(self, run: Path) -> Sequence[int]:
+        """Kills what a run left behind; returns the pids of what would not die."""
+        return sweep.sweep(str(run))
+
+
+@dataclass
+class Recording:
+    """A world in which nothing happens: every effect is noted in `calls`, answers are given beforehand.
+
+    `answers` maps the first words of a program to what it says (the longest match counts; without one it ends
+    with 127). Time stands still but for `pause`.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[tuple[str, ...], Ran] = field(default_factory=dict)
+    pids: frozenset[int] = frozenset()
+    clock: float = 0.0
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def now(self) -> float:
+        """The clock."""
+        return self.clock
+
+    def monotonic(self) -> float:
+        """The clock."""
+        return self.clock
+
+    def pause(self, seconds: float) -> None:
+        """Moves the clock."""
+        self.clock += seconds
+
+    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
+        """The answer given beforehand."""
+        self.calls.append(("run", tuple(words), None if env is None else dict(env)))
+        known = [start for start in self.answers if tuple(words[: len(start)]) == start]
+        return self.answers[max(known, key=len)] if known else Ran(127, "", f"{words[0]}: no such program here\n")
+
+    def alive(self, pid: int, born: int | None = None) -> bool:
+        """Whether the pid was given beforehand."""
+        return pid in self.pids
+
+    def signal(self, pid: int, number: int) -> None:
+        """Noted."""
+        self.calls.append(("signal", pid, number))
+
+    def sweep(self, run: Path) -> Sequence[int]:
+        """Noted."""
+        self.calls.append(("sweep", run))
+        return ()

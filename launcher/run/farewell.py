@@ -1,0 +1,34 @@
+"""The last words of a run, said when everything else is gone."""
+
+import os
+import subprocess
+from contextlib import suppress
+from typing import Any, Mapping, Union
+
+from launcher.run import prepare
+from launcher.run.child import inherited
+from launcher.run.journal import Journal
+from launcher.run.outcome import Verdict
+
+_PATIENCE = 60.0
+
+
+def farewell(run: str, journal: Journal, end: Union[Verdict, Mapping[str, Any]]) -> None:
+    """Runs the Script's last words one after the other and closes the journal; failures are noted, not raised."""
+    journal.lenient = True
+    # A script that cannot be read was never started either: nothing waits for its words.
+    with suppress(OSError, ValueError):
+        script = prepare.read(run)
+        env = inherited(script.inherit, os.environb)
+        for argv in script.last_words:
+            journal.note("last-words", argv=list(argv), ended=_say(argv, env, run))
+    state, code = (end.state, end.exit) if isinstance(end, Verdict) else (end["state"], end["exit"])
+    journal.note("end", state=state, exit=code)
+
+
+def _say(argv: Any, env: Mapping[bytes, bytes], run: str) -> Union[int, str]:
+    try:
+        done = subprocess.run(argv, env=env, cwd=run, stdin=subprocess.DEVNULL, timeout=_PATIENCE, check=False)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return str(error)
+    return done.returncode

@@ -1,0 +1,90 @@
+"""Files of the run directory, written whole or not at all, also when the disk is full."""
+
+import json
+import os
+from typing import Any
+
+from launcher.run.script import File
+
+OUTCOME_RESERVE = ".outcome"
+STOP_RESERVE = ".stop"
+OUTCOME = "outcome.json"
+STOP = "stop.json"
+OUTCOME_BYTES = 32768
+STOP_BYTES = 4096
+
+
+def write(path: str, content: bytes, mode: int = 0o600) -> None:
+    """Writes `path` by a temporary file, fsync and rename, its parents made; raises OSError."""
+    parent = os.path.dirname(path)
+    os.makedirs(parent, mode=0o700, exist_ok=True)
+    temporary = os.path.join(parent, ".%s.part" % os.path.basename(path))
+    _store(temporary, content, mode)
+    os.replace(temporary, path)
+    sync(parent)
+
+
+def sync(folder: str) -> None:
+    """Makes the names in a folder durable; raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def reserve(path: str, size: int) -> None:
+    """Takes `size` bytes of the disk for a file that must be written later; raises OSError."""
+    # Real bytes: a file with holes takes no room, and not every file system knows fallocate.
+    _store(path, b" " * size, 0o600)
+
+
+def fill(reserved: str, path: str, content: bytes) -> None:
+    """Writes `path` into the bytes that `reserve` took, and renames; writes it anew where they are gone.
+
+    Raises OSError.
+    """
+    try:
+        handle = os.open(reserved, os.O_WRONLY)
+    except FileNotFoundError:
+        write(path, content)
+        return
+    try:
+        _all(handle, content)
+        os.ftruncate(handle, len(content))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.replace(reserved, path)
+
+
+def encode(file: File) -> bytes:
+    """The bytes of a bound file: its text as it is, or its data as JSON (which YAML readers take too)."""
+    if file.text is not None:
+        return file.text.encode("utf-8", "surrogateescape")
+    # YAML takes no surrogate pairs, which an ASCII encoding of JSON would write.
+    return (json.dumps(file.data, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+
+
+def as_json(value: Any) -> bytes:
+    """One line of JSON, ASCII, with its newline."""
+    return (json.dumps(value) + "\n").encode("ascii")
+
+
+def _store(path: str, content: bytes, mode: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        _all(handle, content)
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _all(handle: int, content: bytes) -> None:
+    done = 0
+    while done < len(content):
+        done += os.write(handle, content[done:])

@@ -1,0 +1,84 @@
+"""From `script.json` and `slots.json` to a bound Script with all its files written."""
+
+import json
+import os
+import re
+import signal
+from collections import Counter
+from typing import Iterator, Mapping, Sequence
+
+from launcher.run import files
+from launcher.run.gate import KINDS
+from launcher.run.script import Child, Script, bind, dump, load
+
+SCRIPT = "script.json"
+SLOTS = "slots.json"
+BOUND = "bound.json"
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def read(run: str) -> Script:
+    """The Script of the run directory with every late reference bound.
+
+    Raises OSError, and ValueError for a script that cannot be run, naming what is wrong.
+    """
+    with open(os.path.join(run, SCRIPT), encoding="utf-8") as file:
+        script = load(file.read())
+    with open(os.path.join(run, SLOTS), encoding="utf-8") as file:
+        slots = json.load(file)
+    missing = [name for name in script.slots if name not in slots]
+    if missing:
+        raise ValueError("no value for the late reference `%s`" % missing[0])
+    try:
+        bound: Script = bind(script, slots)
+    except KeyError as error:
+        raise ValueError("no value for the late reference %s" % error) from error
+    for fault in faults(bound):
+        raise ValueError(fault)
+    return bound
+
+
+def write(run: str, script: Script) -> None:
+    """Writes the Script's files, then `bound.json`: what is executed, to the byte. Raises OSError."""
+    for file in script.files:
+        files.write(os.path.join(run, file.path), files.encode(file), file.mode)
+    files.write(os.path.join(run, BOUND), dump(script).encode("ascii"))
+
+
+def faults(script: Script) -> Iterator[str]:
+    """What would keep a bound Script from being run, in words."""
+    names = Counter(child.name for child in script.children)
+    for child in script.children:
+        yield from _faults(child, names)
+    yield from _circles({child.name: child.after for child in script.children})
+    for gate in [*script.ready, *(gate for child in script.children for gate in child.gates)]:
+        if gate.kind not in KINDS:
+            yield "a gate of the unknown kind `%s`" % gate.kind
+    for file in script.files:
+        if os.path.isabs(file.path) or ".." in file.path.split("/") or not file.path:
+            yield "the file `%s` is not inside the run directory" % file.path
+
+
+def _faults(child: Child, names: Mapping[str, int]) -> Iterator[str]:
+    if not _NAME.fullmatch(child.name):
+        yield "`%s` is no name of a step" % child.name
+    if names[child.name] > 1:
+        yield "two steps are called `%s`" % child.name
+    if not child.argv:
+        yield "step `%s` has no command" % child.name
+    if not hasattr(signal, "SIG" + child.stop.signal):
+        yield "step `%s` wants the unknown signal `%s`" % (child.name, child.stop.signal)
+    for other in child.after:
+        if other not in names:
+            yield "step `%s` comes after `%s`, which does not exist" % (child.name, other)
+
+
+def _circles(after: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    waiting = dict(after)
+    while waiting:
+        free = [name for name, others in waiting.items() if not any(other in waiting for other in others)]
+        if not free:
+            yield "steps wait for each other: %s" % ", ".join("`%s`" % name for name in waiting)
+            return
+        for name in free:
+            del waiting[name]

@@ -1,0 +1,262 @@
+"""The supervisor: starts the children in order, waits for gates, notices the first end, and ends the rest."""
+
+import os
+import signal
+import threading
+import time
+from typing import Dict, List, Optional, Set
+
+from launcher.run import blame, child, outcome, prepare, proc, sweep
+from launcher.run.ask import Lost, News, Shut, ask
+from launcher.run.child import Running
+from launcher.run.farewell import farewell
+from launcher.run.inbox import Inbox
+from launcher.run.journal import Journal, now
+from launcher.run.lock import FILE
+from launcher.run.outcome import Verdict
+from launcher.run.rescue import Rescue
+from launcher.run.script import Budgets, Child, Script
+from launcher.run.teardown import Teardown
+
+STARTING = "starting"
+GATED = "gated"
+READY = "ready"
+STOPPING = "stopping"
+
+# No child can have this name.
+_RUN = "(run)"
+_TICK = 1.0
+
+
+class Supervisor:
+    """One run. `verdict` is set by the first thing that ends it and never changed afterwards."""
+
+    def __init__(self, run: str, journal: Journal, inbox: Inbox, keeper: int) -> None:
+        self.run = run
+        self.journal = journal
+        self.inbox = inbox
+        self.keeper = keeper
+        self.script: Optional[Script] = None
+        self.phase = STARTING
+        self.verdict: Optional[Verdict] = None
+        self.ready_after: Optional[float] = None
+        self.running: Dict[str, Running] = {}
+        self._began = time.monotonic()
+        self._waiting: Dict[str, Child] = {}
+        self._open: Set[str] = set()
+        self._shut: Dict[str, Shut] = {}
+        self._untold: Dict[str, Shut] = {}
+        self._told = self._began
+        self._halt = threading.Event()
+        self._asked_ready = False
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the keeper is gone, so that its duties are ours."""
+        return os.getppid() != self.keeper
+
+    def end(self, verdict: Verdict) -> None:
+        """Ends the run for this reason, unless there is one already."""
+        if self.verdict is None:
+            self.verdict = verdict
+            self._halt.set()
+
+    def work(self) -> None:
+        """Prepares and watches the run until it has to end; the verdict says why."""
+        try:
+            self.script = script = prepare.read(self.run)
+        except (OSError, ValueError) as error:
+            self.end(outcome.broken("the script cannot be run: %s" % error))
+            return
+        try:
+            me = os.getpid()
+            self.journal.note("begin", name=script.name, url=script.url, pid=me, born=proc.born(me), keeper=self.keeper)
+            prepare.write(self.run, script)
+            self._watch(script)
+        except OSError as error:
+            named = ": '%s'" % error.filename if error.filename else ""
+            reason = error.strerror or str(error)
+            self.end(outcome.broken("the run directory cannot be written: %s%s" % (reason, named)))
+
+    def stop(self) -> List[int]:
+        """Ends every child; returns the pids of what would not die."""
+        verdict = self.verdict or outcome.broken("the supervisor gave up")
+        self.end(verdict)
+        self._halt.set()
+        self.phase = STOPPING
+        # From here on the outcome matters more than a complete journal.
+        self.journal.lenient = True
+        self.journal.note("stop", state=verdict.state, cause=verdict.cause, exit=verdict.exit, first=verdict.first)
+        for running in self.running.values():
+            running.halt.set()
+        budget = (self.script.budgets if self.script else Budgets()).stop
+        return Teardown(self.inbox, self.journal, self._collect).work(self.run, list(self.running.values()), budget)
+
+    def _watch(self, script: Script) -> None:
+        self._waiting = {step.name: step for step in script.children}
+        while not self._over():
+            while self._start_free(script):
+                pass
+            self._advance(script)
+            if self._over():
+                break
+            signals, news = self.inbox.get(self._patience(script))
+            for number in signals:
+                self._signalled(number)
+            self._collect()
+            for item in news:
+                self._hear(item)
+            self._look(script)
+
+    def _over(self) -> bool:
+        return self.verdict is not None
+
+    def _start_free(self, script: Script) -> bool:
+        free = [step for step in self._waiting.values() if self._open.issuperset(step.after)]
+        for step in free:
+            if self.verdict is None:
+                del self._waiting[step.name]
+                self._start(step, script)
+        return bool(free) and self.verdict is None
+
+    def _start(self, step: Child, script: Script) -> None:
+        try:
+            running = child.start(step, script, self.run)
+        except child.Unstartable as error:
+            self._unstartable(step, str(error))
+            return
+        self.running[step.name] = running
+        self.journal.note(
+            "start",
+            step=step.name,
+            role=step.role,
+            pid=running.pid,
+            born=running.born,
+            argv=list(step.argv),
+            env_from=list(step.env_from),
+            absent=child.absent(step, os.environb),
+            log=child.log(step),
+        )
+        if step.lasting and step.gates:
+            ask(step.name, step.gates, running.halt, self.inbox.put)
+        elif step.lasting:
+            self._opened(step.name)
+
+    def _unstartable(self, step: Child, reason: str) -> None:
+        self.journal.note("unstartable", step=step.name, reason=reason)
+        if step.critical:
+            self.end(blame.unstartable(step, self.phase, reason))
+        else:
+            self._open.add(step.name)
+
+    def _advance(self, script: Script) -> None:
+        if self.verdict is None and self.phase == STARTING and not self._waiting:
+            self.phase = GATED
+            self.journal.note("phase", phase=GATED)
+        if self.phase == GATED and not self._asked_ready and len(self._open) == len(script.children):
+            self._asked_ready = True
+            ask(_RUN, script.ready, self._halt, self.inbox.put)
+
+    def _opened(self, step: str) -> None:
+        self._open.add(step)
+        self._shut.pop(step, None)
+        self._untold.pop(step, None)
+        self.journal.note("gate-open", step=step, after=self._seconds())
+
+    def _hear(self, item: News) -> None:
+        running = self.running.get(item.step)
+        if self.verdict is not None or (running is not None and running.status is not None):
+            return
+        if isinstance(item, Lost):
+            self.end(outcome.broken("asking the gates of `%s` failed: %s" % (item.step, item.cause)))
+        elif isinstance(item, Shut):
+            self._shut[item.step] = self._untold[item.step] = item
+        elif item.step == _RUN:
+            self.phase = READY
+            self._untold.clear()
+            self.ready_after = self._seconds()
+            self.journal.note("ready", after=self.ready_after)
+        else:
+            self._opened(item.step)
+
+    def _collect(self) -> None:
+        gone = sweep.reap()
+        for running in list(self.running.values()):
+            if running.pid in gone and running.status is None:
+                self._ended(running, gone[running.pid])
+
+    def _ended(self, running: Running, status: int) -> None:
+        running.ended(status)
+        step, how = running.child, outcome.ending(status)
+        done = not step.lasting and how == {"exit": 0}
+        if self.verdict is None and step.critical and not done:
+            self.end(blame.ended(running, self.phase, how, self.run))
+        self.journal.note("exit", step=step.name, after=self._seconds(), **how)
+        if done and self.verdict is None:
+            self._opened(step.name)
+        # Nobody waits for what the run can do without.
+        self._open.add(step.name)
+
+    def _signalled(self, number: int) -> None:
+        if self.orphaned:
+            self.end(outcome.broken("the keeper was killed"))
+        else:
+            self.end(outcome.stopped(outcome.asked(self.run) or signal.Signals(number).name))
+
+    def _look(self, script: Script) -> None:
+        """What no signal tells: time, a lost keeper, a lost run directory."""
+        moment = time.monotonic()
+        if self.orphaned:
+            self.end(outcome.broken("the keeper was killed"))
+        elif self.phase != READY and moment - self._began > script.budgets.ready:
+            self.end(self._expired(script))
+        elif moment - self._told > _TICK:
+            self._told = moment
+            for shut in self._untold.values():
+                step = "" if shut.step == _RUN else shut.step
+                self.journal.note("gate-shut", step=step, gate=blame.gate(shut.gate), said=shut.said)
+            self._untold.clear()
+            if not os.path.exists(os.path.join(self.run, FILE)):
+                self.end(outcome.broken("the run directory has vanished"))
+
+    def _expired(self, script: Script) -> Verdict:
+        budget = script.budgets.ready
+        for step in script.children:
+            running = self.running.get(step.name)
+            if running is not None and step.name not in self._open:
+                return blame.expired(budget, step, running, self._shut.get(step.name), self.run)
+        return blame.not_ready(budget, self._shut.get(_RUN))
+
+    def _patience(self, script: Script) -> float:
+        if self.phase == READY:
+            return _TICK
+        return min(_TICK, self._began + script.budgets.ready - time.monotonic())
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+
+def supervise(run: str, journal: Journal, keeper: int) -> int:
+    """The whole life of the supervisor, in the process that the keeper forked; returns the exit code of the run."""
+    started = now()
+    inbox = Inbox()
+    inbox.listen()
+    proc.adopt_orphans()
+    # A keeper that died before this call is noticed by `orphaned`.
+    proc.signal_on_parents_death(signal.SIGTERM)
+    supervisor = Supervisor(run, journal, inbox, keeper)
+    rescue = Rescue()
+    with rescue:
+        supervisor.work()
+    if rescue.cause:
+        supervisor.end(outcome.broken("the supervisor failed: %s" % rescue.cause))
+    left: List[int] = []
+    with Rescue():
+        left = supervisor.stop()
+    verdict = supervisor.verdict or outcome.broken("the supervisor gave up")
+    times = {"ready_after": supervisor.ready_after, "started": started, "ended": now()}
+    with Rescue():
+        outcome.write(run, outcome.compose(verdict, times, run, left))
+    if supervisor.orphaned:
+        farewell(run, journal, verdict)
+    return verdict.exit
