@@ -1,8 +1,9 @@
 """The cluster: where roles run, what its nodes look like, and what its names mean."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from launcher.model.recipe import Mount, Table
 from launcher.model.value import Memory, Name, kind, said
@@ -49,6 +50,13 @@ def _image(value: Any) -> Any:
     return value
 
 
+class _OrReference:
+    """In the JSON Schema, what follows may also be a text."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+
+
 class Cluster(Table):
     """`images/clusters/NAME.toml`, overlaid by name: shipped, `/etc`, user, `--cluster FILE`."""
 
@@ -71,7 +79,7 @@ class Cluster(Table):
         Annotated[
             Image,
             BeforeValidator(_image),
-            WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/Image"}]}),
+            _OrReference(),
         ],
     ] = Field(default={}, description="alias → reference, or a table")
     models: dict[str, Annotated[str, Field(min_length=1)]] = Field(default={}, description="alias → path")

@@ -1,4 +1,4 @@
-"""The codes that linking refuses with, and the page `launch explain CODE` prints for each."""
+"""The codes that linking, and the reading of files for it, refuse with; the page `launch explain CODE` prints."""
 
 from collections.abc import Mapping
 
@@ -91,5 +91,24 @@ that a missing preamble is found before the nodes are given.""",
     "unknown-port": """A port the role manifest does not have
 
 `[metrics] port` names one of the manifest's own `[ports]`.""",
+    "not-set": """A key that nobody set
+
+`launch plan --explain KEY` shows every place that set a key of the job: recipe files, `[on.CLUSTER]`,
+the variant, `--set`; for a key of a role the cluster, its role manifest and `[defaults]` too. A key that
+is in none of them has its built-in default, which `launch schema recipe` tells. Exit code 2.""",
+    "file-absent": """A file or a shipped recipe that does not exist
+
+A recipe with a `/` in it or ending in `.toml` is a file, `-` is standard input, and any other word
+names a recipe shipped with the launcher. Exit code 2; 3 where another file names it (`extends`).""",
+    "file-unreadable": """A file that cannot be read
+
+A directory, pipe, socket or device is no file, and a file may forbid reading. Exit code 2.""",
+    "not-utf-8": """A file that is not UTF-8
+
+Recipes, role manifests and cluster files are TOML, and TOML is UTF-8.""",
+    "catalogue-broken": """A flag catalogue that cannot be read
+
+`manifests/flags/PROGRAM/VERSION.json` says which flags a version of a program takes. One of your own
+must have the form of those that are shipped.""",
 }
 """Code → page; the first line is its summary."""
