@@ -25,12 +25,19 @@ def described(parser: argparse.ArgumentParser) -> dict[str, Any]:
                 "action": type(action).__name__,
                 "spellings": list(action.option_strings),
                 "nargs": action.nargs,
-                "type": getattr(action.type, "__qualname__", action.type and str(action.type)),
+                "type": typename(action.type),
                 "choices": None if action.choices is None else [str(choice) for choice in action.choices],
             }
             for action in parser._actions
         ],
     }
+
+
+def typename(reader: Any) -> Any:
+    """What the program's source calls an action's `type`, with its module unless it is built in."""
+    name = getattr(reader, "__qualname__", None if reader is None else str(reader))
+    module = getattr(reader, "__module__", None)
+    return name if module in (None, "builtins") else f"{module}.{name}"
 
 
 def innermost(parser: argparse.ArgumentParser) -> bool:

@@ -21,18 +21,18 @@ TYPES: Mapping[str | None, Mapping[str, Any]] = {
     "str": {},
     "int": {"kind": "int"},
     "float": {"kind": "float"},
-    "loads": {"kind": "json"},
+    "json.loads": {"kind": "json"},
     "str.lower": {"folded": True},
-    "_parse_int_csv": {"kind": "int", "joined": ","},
-    "_non_negative_int": {"kind": "int", "minimum": 0},
-    "count": {"kind": "int", "minimum": 1},
-    "index": {"kind": "int", "minimum": 0},
-    "port": {"kind": "int", "minimum": 0},
-    "code": {"kind": "int", "minimum": 0},
-    "seconds": {"kind": "float"},
-    "connector": {"kind": "json"},
+    "smg.router_args._parse_int_csv": {"kind": "int", "joined": ","},
+    "smg.router_args._non_negative_int": {"kind": "int", "minimum": 0},
+    "launcher.sim.parser.count": {"kind": "int", "minimum": 1},
+    "launcher.sim.parser.index": {"kind": "int", "minimum": 0},
+    "launcher.sim.parser.port": {"kind": "int", "minimum": 0, "maximum": 65535},
+    "launcher.sim.parser.code": {"kind": "int", "minimum": 0, "maximum": 255},
+    "launcher.sim.parser.seconds": {"kind": "float", "minimum": 0, "maximum": 999_999_999},
+    "launcher.sim.parser.connector": {"kind": "json"},
 }
-"""What argparse calls the type of a flag → what that means; the named ones are smg's (1.11 and 1.13), then sim's."""
+"""What argparse is given as the type of a flag → what that means. smg's are those of 1.11 and 1.13."""
 
 FLAGS: Mapping[str, Mapping[str, Any]] = {
     # A lambda that splits at commas (smg 1.13.0).

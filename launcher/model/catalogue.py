@@ -5,7 +5,8 @@ one string. Only the catalogue that is needed is read.
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from launcher.model.flag import Fault, Flag, Kind, faults, guess, words
 from launcher.model.recipe import FlagValue
 from launcher.text.suggest import nearest
 
-__all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "load", "spell", "words"]
+__all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "load", "spell", "stand_in", "words"]
 
 SCHEMA = 1
 _LISTS = ("negatives", "choices")
@@ -70,6 +71,19 @@ def spell(catalogue: Catalogue | None, flags: Mapping[str, FlagValue]) -> list[s
         flag = catalogue.find(key) if catalogue else None
         found += words(flag or guess(key, value), value)
     return found
+
+
+def stand_in(wanted: str | None, versions: Sequence[str]) -> str | None:
+    """The one of `versions` whose catalogue is used for a version that has none: the newest that is not newer,
+    else the oldest; the newest where no version is wanted. None where there are none.
+    """
+    ordered = sorted(versions, key=_numbers)
+    below = ordered if wanted is None else [one for one in ordered if _numbers(one) <= _numbers(wanted)]
+    return below[-1] if below else next(iter(ordered), None)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(digits) for digits in re.findall("[0-9]+", version)]
 
 
 def load(text: str) -> Catalogue:

@@ -29,7 +29,7 @@ class Flag:
     `kind` is the type of one value (`bool`: takes no value); `arity` is argparse's nargs (`None` one
     value, an int, `?`, `*`, `+`); `repeat` says what giving it twice does; `negatives` are the spellings
     that switch it off. `joined` is the separator where the program wants a list as one word. `choices`
-    is closed and, where `folded`, compared in lower case. `minimum` bounds an int.
+    is closed and, where `folded`, compared in lower case. `minimum` and `maximum` bound a number, included.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Flag:
     choices: tuple[str, ...] = ()
     folded: bool = False
     minimum: int | None = None
+    maximum: int | None = None
 
     @property
     def key(self) -> str:
@@ -93,14 +94,15 @@ _KINDS: dict[type, Kind] = {bool: "bool", int: "int", float: "float", dict: "jso
 
 
 def words(flag: Flag, value: FlagValue) -> list[str]:
-    """Command-line words for `flag` with `value`, exact to the byte. The value must have passed `faults`.
+    """Command-line words for `flag` with `value`, exact to the byte where `faults` finds nothing.
 
-    One value is `--flag=value`, so that an empty one or one that begins with a dash stays a value.
+    A value with faults has words too, the likeliest: whoever allows the finding runs those. One value is
+    `--flag=value`, so that an empty one or one that begins with a dash stays a value.
     """
     if value is True:
         return [flag.name]
     if value is False:
-        return [flag.negatives[0]]
+        return list(flag.negatives[:1])
     if flag.joined is not None:
         items = value if isinstance(value, list) else [value]
         return [f"{flag.name}={flag.joined.join(_text(flag, item) for item in items)}"]
@@ -177,8 +179,14 @@ def _typed(flag: Flag, path: Path, item: Any) -> Iterator[Fault]:
         yield Fault(path, "takes one value, not a list")
     elif isinstance(item, bool) or not isinstance(item, wanted):  # type: ignore[arg-type]
         yield Fault(path, f"wants {_WANTED[flag.kind]}, not {_kind(item)}", _instead(flag, item))
-    elif flag.minimum is not None and item < flag.minimum:
-        yield Fault(path, f"wants {flag.minimum} or more")
+    elif not (flag.minimum is None or item >= flag.minimum) or not (flag.maximum is None or item <= flag.maximum):
+        yield Fault(path, f"wants {_range(flag)}, not {item}")
+
+
+def _range(flag: Flag) -> str:
+    if flag.maximum is None:
+        return f"{flag.minimum} or more"
+    return f"{flag.maximum} or less" if flag.minimum is None else f"{flag.minimum} to {flag.maximum}"
 
 
 _WANTED = {"str": "a string", "int": "a whole number", "float": "a number", "json": "a table"}
@@ -254,8 +262,8 @@ def _unjson(path: Path, item: Any) -> Iterator[Fault]:
 def _text(flag: Flag, item: Any) -> str:
     if isinstance(item, str):
         return item
-    if flag.kind == "json":
-        return json.dumps(item, separators=(",", ":"), ensure_ascii=False)
+    if flag.kind == "json" or isinstance(item, bool | dict | list):
+        return json.dumps(item, separators=(",", ":"), ensure_ascii=False, default=str)
     return repr(item)
 
 

@@ -53,7 +53,8 @@ class Role:
 
     `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
     it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
-    as the recipe says, else the image alias, else the role manifest. `mounts` are the cluster's, then the
+    as the recipe says, else the image alias, else the role manifest; `catalogue` is of another version where
+    there is none of that. `mounts` are the cluster's, then the
     role's own. `origins` has paths relative to the role (`("flags", "policy")`).
     """
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launcher.model.catalogue import Catalogue
+from launcher.model.catalogue import Catalogue, stand_in
 from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
 from launcher.model.equipment import Equipment, Kit
 from launcher.model.job import ROUTER, WORKERS, Origins, Role
@@ -101,11 +101,16 @@ class Staff:
         return Draft(post.name, kit, merged.data(), {**chains, (): home}, self.source.document, merged.twice)
 
     def _catalogue(self, manifest: Manifest, wanted: str | None) -> Catalogue | None:
-        """The flag catalogue of the role's program, if there is one of that version."""
-        if manifest.program.name is None or wanted is None:
+        """The flag catalogue of the role's program: of that version, else of the nearest there is."""
+        library, name = self.linking.library, manifest.program.name
+        if name is None:
             return None
         try:
-            return self.linking.library.catalogue(manifest.program.name, wanted)
+            found = library.catalogue(name, wanted) if wanted else None
+            if found is not None:
+                return found
+            other = stand_in(wanted, library.versions(name))
+            return library.catalogue(name, other) if other else None
         except Refused as refused:
             self.linking.findings.extend(refused.diagnostics)
             return None

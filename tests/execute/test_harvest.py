@@ -11,7 +11,7 @@ from launcher.model.catalogue import Flag, dump, load
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
 EVERY = """
-import argparse, sys
+import argparse, json
 print("noise")
 outer = argparse.ArgumentParser()
 outer.add_subparsers(dest="command").add_parser("go", add_help=False)
@@ -22,6 +22,7 @@ p.add_argument("--version", action="version", version="1")
 p.add_argument("-t", "--text")
 p.add_argument("--many", type=float, nargs="+", action="extend")
 p.add_argument("--use", type=int, nargs=1, action="append", choices=[2, 1])
+p.add_argument("--json", type=json.loads)
 p.add_argument("--pair", action=argparse.BooleanOptionalAction)
 group = p.add_mutually_exclusive_group()
 group.add_argument("--one", action="store_true")
@@ -31,9 +32,15 @@ raise AssertionError("the program must not run")
 """
 
 
-def test_the_shipped_catalogue_is_the_installed_smg() -> None:
-    made = harvest.harvest("smg", ["smg", "launch"])
-    assert dump(made) == (FLAGS / "smg" / "1.13.0.json").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("program", "module", "version", "shipped"),
+    [("smg", ["smg", "launch"], None, "1.13.0"), ("sim", ["launcher.sim"], "0.1.0", "0.1.0")],
+)
+def test_the_shipped_catalogue_is_the_installed_program(
+    program: str, module: list[str], version: str | None, shipped: str
+) -> None:
+    made = harvest.harvest(program, module, version=version)
+    assert dump(made) == (FLAGS / program / f"{shipped}.json").read_text(encoding="utf-8")
 
 
 def test_every_kind_of_action_becomes_a_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +54,7 @@ def test_every_kind_of_action_becomes_a_flag(tmp_path: Path, monkeypatch: pytest
         Flag("--text", ("--text", "-t")),
         Flag("--many", ("--many",), kind="float", arity="+", repeat="extend"),
         Flag("--use", ("--use",), kind="int", arity=1, repeat="append", choices=("1", "2")),
+        Flag("--json", ("--json",), kind="json"),
         Flag("--pair", ("--pair",), kind="bool", negatives=("--no-pair",)),
         Flag("--one", ("--one",), kind="bool"),
         Flag("--two", ("--two",), kind="bool"),

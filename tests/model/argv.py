@@ -48,7 +48,9 @@ def reader(flag: Flag) -> Callable[[str], Any]:
 
     def one(text: str) -> Any:
         value = plain(text.lower() if flag.folded else text)
-        if flag.minimum is not None and value < flag.minimum:
+        if flag.minimum is not None and not value >= flag.minimum:
+            raise argparse.ArgumentTypeError(text)
+        if flag.maximum is not None and not value <= flag.maximum:
             raise argparse.ArgumentTypeError(text)
         return value
 
@@ -64,7 +66,10 @@ def parse(program: argparse.ArgumentParser, words: Sequence[str], flag: Flag) ->
         if "\0" in word or len(word.encode()) >= LONGEST:
             raise Rejected("execve")
     action = program._option_string_actions[flag.name]
-    return getattr(program.parse_args(list(words)), action.dest)
+    try:
+        return getattr(program.parse_args(list(words)), action.dest)
+    except SystemExit as left:
+        raise Rejected from left
 
 
 def meant(flag: Flag, value: Any) -> Any:

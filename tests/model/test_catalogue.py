@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.model.catalogue import Catalogue, Flag, dump, load, spell
+from launcher.model.catalogue import Catalogue, Flag, dump, load, spell, stand_in
 from launcher.model.recipe import FlagValue
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
@@ -146,3 +146,23 @@ def test_all_flags_are_spelt_in_their_order() -> None:
     words = ["--worker-urls", "http://h:1", "http://h:2", "--policy=random", "--no-remove-unhealthy-workers", "--new=1"]
     assert spell(SMG, flags) == words
     assert spell(None, {"policy": "random", "new": 1}) == ["--policy=random", "--new=1"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("1.13.0", "1.13.0"),
+        ("1.12.4", "1.11.0"),
+        ("2.0", "1.13.0"),
+        ("1.2.9", "1.2.0"),
+        ("0.9", "1.2.0"),
+        ("nightly", "1.2.0"),
+        (None, "1.13.0"),
+    ],
+)
+def test_another_version_stands_in(wanted: str | None, found: str) -> None:
+    assert stand_in(wanted, ["1.11.0", "1.13.0", "1.2.0"]) == found
+
+
+def test_nothing_stands_in_for_a_program_without_catalogues() -> None:
+    assert stand_in("1.0", []) is None
