@@ -15,6 +15,9 @@ _HUBS = frozenset({HUB, "index.docker.io", "registry-1.docker.io"})
 _ADDRESSES = {HUB: "registry-1.docker.io"}
 _FILES = (".sqsh", ".squashfs", ".sif", ".img")
 
+# `$oauthtoken@` is a user of nvcr.io, no variable.
+_SHORTHAND = re.compile(r"~[\w.-]*(?:/|$)|\$(?:\w+|\{\w+\})(?:/|$)")
+
 _DIGEST = re.compile(r"(?P<rest>.*)@(?P<digest>sha256:[0-9a-f]{64})")
 _TAG = re.compile(r"(?P<rest>.*):(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})")
 _REGISTRY = re.compile(r"(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?")
@@ -87,7 +90,7 @@ def parse(text: str) -> Source:
 def _file(text: str) -> File | None:
     if text.startswith(("/", "./", "../")):
         return File(text)
-    if text.startswith(("~", "$")):
+    if _SHORTHAND.match(text):
         raise ValueError("neither `~` nor `$` is expanded in an image path: write it out, starting with `/`")
     if text.endswith(_FILES) and not any(letter in text for letter in ":#@"):
         return File(f"./{text}")

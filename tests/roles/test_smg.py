@@ -1,0 +1,109 @@
+import pytest
+
+from launcher.model.catalogue import load
+from launcher.plan.plan import plan
+from launcher.roles.base import Endpoint, nominal
+from launcher.run.script import ref
+from tests.jobs import ROOT, adapters, job, manifest, role, router
+
+IP = ref("ip", 0)
+SMG = load((ROOT / "manifests/flags/smg/1.13.0.json").read_text(encoding="utf-8"))
+SGLANG = {"personality": "sglang"}
+ADAPTER = adapters()["smg"]
+
+
+def words(*roles, **fields):
+    return plan(job(*roles, **fields), adapters()).steps[-1].words
+
+
+def test_aggregate():
+    found = words(role("worker", replicas=2), router(flags={"policy": "round_robin"}), ready={"timeout": "90s"})
+    assert found == (
+        ref("python"),
+        "-m",
+        "smg",
+        "launch",
+        "--host=0.0.0.0",
+        "--port=8000",
+        "--prometheus-host=0.0.0.0",
+        "--prometheus-port=29000",
+        "--worker-urls",
+        f"http://{IP}:6100",
+        f"http://{IP}:6132",
+        "--worker-startup-timeout-secs=90",
+        "--policy=round_robin",
+    )
+
+
+def test_the_user_s_start_up_timeout_wins():
+    found = words(role("worker"), router(flags={"worker-startup-timeout-secs": 5}, catalogue=SMG))
+    assert [word for word in found if "startup-timeout" in word] == ["--worker-startup-timeout-secs=5"]
+
+
+def test_prefill_and_decode_by_bootstrap():
+    found = words(role("prefill", replicas=2, flags=SGLANG), role("decode", flags=SGLANG), router(flags={}))
+    start = found.index("--pd-disaggregation")
+    assert found[start:-1] == (
+        "--pd-disaggregation",
+        *("--prefill", f"http://{IP}:6100", "7200"),
+        *("--prefill", f"http://{IP}:6132", "7201"),
+        *("--decode", f"http://{IP}:6164"),
+    )
+    assert "--worker-urls" not in found
+
+
+def test_a_manifest_without_ports_gets_the_usual_ones():
+    bare = manifest("smg", kind="router", adapter="smg", program={"command": ["smg"]})
+    assert "--prometheus-port=29000" in words(role("worker"), router(bare))
+
+
+def test_every_word_is_a_flag_of_the_real_program():
+    for roles in ([role("worker")], [role("prefill", flags=SGLANG), role("decode", flags=SGLANG)]):
+        for word in words(*roles, router()):
+            if word.startswith("--"):
+                assert SMG.find(word[2:].partition("=")[0]), word
+
+
+def endpoint(mode, wire="vllm", scheme="http", handoff="none", bootstrap=None):
+    return Endpoint(f"{mode}-0", mode, "http://x", mode, wire, scheme, handoff, bootstrap=bootstrap)
+
+
+def pair(**fields):
+    return tuple(endpoint(mode, **fields) for mode in ("prefill", "decode"))
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "codes"),
+    [
+        ((endpoint("aggregate"),), []),
+        (pair(wire="sglang", handoff="bootstrap", bootstrap=7200), []),
+        (pair(scheme="grpc", handoff="kv_transfer_params"), []),
+        # Everything would say ready, and decode would recompute every prompt.
+        (pair(handoff="kv_transfer_params"), ["handoff-lost"]),
+        (pair(wire="sglang", handoff="bootstrap"), ["handoff-lost"]),
+        (pair(wire="trtllm"), ["handoff-lost"]),
+        (
+            (
+                endpoint("prefill", "sglang", handoff="bootstrap", bootstrap=1),
+                endpoint("decode", "vllm", "grpc", handoff="kv_transfer_params"),
+            ),
+            ["engines-mixed"],
+        ),
+    ],
+)
+def test_pairing_is_judged_by_endpoints_alone(endpoints, codes):
+    made = job(role("worker"), role("prefill"), role("decode"), router())
+    found = list(ADAPTER.check(made, made.router, endpoints))
+    assert [each.code for each in found] == codes
+    assert set(codes) <= set(ADAPTER.codes)
+
+
+@pytest.mark.parametrize(("flags", "codes"), [(SGLANG, []), ({}, ["handoff-lost"])])
+def test_the_simulated_engines_are_judged_as_the_real_ones(flags, codes):
+    made = job(role("prefill", flags=flags), role("decode", flags=flags), router())
+    assert [each.code for each in ADAPTER.check(made, made.router, nominal(made, adapters()))] == codes
+
+
+def test_one_public_port_has_one_owner():
+    made = job(role("worker"), router(replicas=2))
+    assert [each.code for each in ADAPTER.check(made, made.router, ())] == ["router-replicas"]
