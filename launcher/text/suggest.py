@@ -31,7 +31,8 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     Case, dashes, underscores and dots do not count. Near is: the same letters; one, two or three slips of
     the finger (a letter more, less, other, or two swapped) in words of 3, 8, 12 or more letters, as long as
     each part of the name is near too or cut short (`lenght`, `len`); the same parts in another order; the
-    first two or more parts of a longer name. The choice does not depend on the order of candidates.
+    first two or more parts of a longer name. Of equally near ones the one with most letters in common, then
+    the shortest, then the first by alphabet; the order of candidates does not matter.
     """
     known = set(candidates)
     if word in known:
