@@ -100,6 +100,7 @@ class Names:
     prompt: str
     generated: str
     done: str
+    aborted: str
     first: str
     whole: str
     fetched: str
@@ -111,6 +112,7 @@ VLLM = Names(
     prompt="vllm:prompt_tokens_total",
     generated="vllm:generation_tokens_total",
     done="vllm:request_success_total",
+    aborted="vllm:request_success_total",
     first="vllm:time_to_first_token_seconds",
     whole="vllm:e2e_request_latency_seconds",
     fetched="vllm:external_prefix_cache_hits_total",
@@ -121,6 +123,7 @@ SGLANG = Names(
     prompt="sglang:prompt_tokens_total",
     generated="sglang:generation_tokens_total",
     done="sglang:num_requests_total",
+    aborted="sglang:num_aborted_requests_total",
     first="sglang:time_to_first_token_seconds",
     whole="sglang:e2e_request_latency_seconds",
     fetched="sglang:cached_tokens_total",
@@ -145,7 +148,7 @@ class Book:
         self._many = len(ranks) > 1
         for gauge in names.gauges:
             self.registry.declare(gauge, "gauge", "State of the simulated engine.")
-        for counter in (names.prompt, names.generated, names.done, names.fetched):
+        for counter in (names.prompt, names.generated, names.done, names.aborted, names.fetched):
             self.registry.declare(counter, "counter", "Count of the simulated engine.")
         for histogram in (names.first, names.whole):
             self.registry.declare(histogram, "histogram", "Seconds, as the simulated engine spent them.")
@@ -168,11 +171,14 @@ class Book:
         self.registry.observe(self._names.first, self._request(rank, stream), seconds)
 
     def done(self, rank: int, reason: str, seconds: float, stream: bool) -> None:
-        """A request ended: `reason` is vLLM's (`stop`, `length`, `abort`, `error`); SGLang counts all alike."""
-        at = self._request(rank, stream)
+        """A request ended: `reason` is vLLM's (`stop`, `length`, `abort`); SGLang tells `abort` from all others."""
         if self._type is None:
-            at = labels({**dict(at), "finished_reason": reason})
-        self.registry.add(self._names.done, at)
+            self.registry.add(self._names.done, labels({**dict(self._labels(rank)), "finished_reason": reason}))
+        elif reason == "abort":
+            self.registry.add(self._names.aborted, self._plain())
+            return
+        else:
+            self.registry.add(self._names.done, self._request(rank, stream))
         self.registry.observe(self._names.whole, self._request(rank, stream), seconds)
 
     def tokens(self, rank: int, prompt: int, generated: int, stream: bool) -> None:

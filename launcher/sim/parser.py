@@ -5,11 +5,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from launcher.sim import NAME
 from launcher.sim.faults import Orders
 from launcher.sim.transfer import Transfer
 from launcher.sim.transfer import parse as transfer
 
-PROGRAM = "sim"
 PERSONALITIES = ("vllm", "sglang")
 MODES = ("null", "prefill", "decode")
 _HOSTS = {"vllm": "0.0.0.0", "sglang": "127.0.0.1"}  # noqa: S104  vLLM 0.32.0 and SGLang 0.5.23 bind so
@@ -105,7 +105,7 @@ def _between(text: str, most: int) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser; the flag catalogue is made from its actions."""
     made = argparse.ArgumentParser(
-        prog=PROGRAM,
+        prog=NAME,
         description="A simulated inference engine: the wire of vLLM or SGLang, no model, no GPU.",
         allow_abbrev=False,
     )
@@ -175,8 +175,8 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         host=host,
         port=given.port if given.port is not None else _PORTS[given.personality],
         name=given.name or "",
-        model=given.model or "sim",
-        served_name=given.served_model_name or given.model or "sim",
+        model=given.model or NAME,
+        served_name=given.served_model_name or given.model or NAME,
         startup_delay=given.startup_delay,
         never_healthy=given.never_healthy,
         first_token_latency=given.first_token_latency,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from launcher.sim import VERSION
+from launcher.sim import NAME, VERSION
 from launcher.sim.ask import Ask, Problem
 from launcher.sim.bootstrap import Bootstrap
 from launcher.sim.faults import Loading
@@ -182,7 +182,7 @@ class Sglang(Personality):
             "max_total_num_tokens": MAX_MODEL_LEN,
             "max_running_requests": 1024,
             "disaggregation_bootstrap_port": settings.bootstrap_port,
-            "disaggregation_transfer_backend": "sim",
+            "disaggregation_transfer_backend": NAME,
             "internal_states": running,
             "version": f"{VERSION}+sim",
         }

@@ -50,14 +50,15 @@ def _open(wanted: Settings, since: float, stop: threading.Event) -> list[Server]
     worker.faults.arm(since)
     others = [_other(listener) for listener in worker.handoff.listeners()]
     servers = [*others, Server(sock, worker.answer)]
-    name = kind.settings.name
+    mine = kind.settings
+    place = f"{wanted.personality} on http://{wanted.host}:{mine.port}"
     if not loading.done and not kind.opens_early:
-        say(f"sim: {name} loads")
+        say(f"sim: {mine.name} loads, then speaks {place}")
         if stop.wait(loading.left()):
             return []
     for server in servers:
         _start(server)
-    say(f"sim: {name} speaks {wanted.personality} on http://{wanted.host}:{kind.settings.port}")
+    say(f"sim: {mine.name} speaks {place}")
     return servers
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from launcher.sim import NAME
+
 MAX_MODEL_LEN = 32768
 """Tokens of prompt and answer together, as `/v1/models` says."""
 
@@ -37,7 +39,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def reply(prompt: Sequence[str], limits: Limits) -> Reply:
     """The answer to `prompt`: its words once; over and over where `limits` want more, cut where they allow fewer."""
-    source = prompt or ("sim",)
+    source = prompt or (NAME,)
     total = len(source)
     if limits.ignore_end and limits.most is not None:
         total = limits.most

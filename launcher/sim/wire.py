@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from launcher.sim import NAME
 from launcher.sim.ask import Ask
 from launcher.sim.message import encode
 from launcher.sim.text import Reply
@@ -69,7 +70,7 @@ def _base(stamp: Stamp, kind: str, choices: Sequence[Any]) -> dict[str, Any]:
         "model": stamp.model,
         "choices": list(choices),
         "system_fingerprint": stamp.fingerprint,
-        "sim": dict(stamp.sim),
+        NAME: dict(stamp.sim),
     }
 
 
@@ -77,7 +78,7 @@ def _generated(replies: Sequence[Reply]) -> int:
     return sum(len(reply.pieces) for reply in replies)
 
 
-class _OpenAI:
+class _OpenAI(Wire):
     """What completions and chat share."""
 
     prefix: ClassVar[str]
@@ -153,7 +154,7 @@ class Chat(_OpenAI):
         return data
 
 
-class Native:
+class Native(Wire):
     """SGLang's `/generate`: one table a prompt, and streams that repeat the text so far."""
 
     prefix: ClassVar[str] = ""
@@ -186,4 +187,4 @@ class Native:
             "cached_tokens": 0,
             "weight_version": "default",
         }
-        return {"text": text, "output_ids": [], "meta_info": meta, "sim": dict(stamp.sim)}
+        return {"text": text, "output_ids": [], "meta_info": meta, NAME: dict(stamp.sim)}
