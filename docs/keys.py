@@ -1,5 +1,6 @@
 """Reference pages for the three kinds of file: every key with its type, default and meaning, from the JSON Schema."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,11 +51,11 @@ def sections(schema: Schema) -> list[Section]:
 
 def tables(table: Schema, root: Schema, path: str) -> Iterator[tuple[str, str, str, Schema]]:
     """(identity, heading, description, table) of the table and of those below it."""
-    name = table.get("title", path)
     brackets = ("[[", "]]") if path.endswith("[]") else ("[", "]")
-    yield name, f"`{brackets[0]}{path.removesuffix('[]')}{brackets[1]}`" if path else "", about(table), table
-    if path.count(".") > 4:
-        return
+    heading = f"`{brackets[0]}{path.removesuffix('[]')}{brackets[1]}`" if path else ""
+    yield table.get("title", path), heading, " ".join(str(table.get("description", "")).split()), table
+    if path and set(table["properties"]) < set(root["properties"]):
+        return  # a part of the whole file again, as `[variants.NAME]` is: its tables are there already
     for key, value in table["properties"].items():
         below = f"{path.removesuffix('[]')}.{key}".lstrip(".")
         for suffix, nested in inner(value, root):
@@ -75,10 +76,11 @@ def inner(value: Schema, root: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def resolved(value: Schema, root: Schema) -> Schema:
-    """The value with a `$ref` followed."""
+    """The value with a `$ref` followed; what holds itself, as JSON does, is any value."""
     if "$ref" not in value:
         return value
-    return root["$defs"][value["$ref"].rsplit("/", 1)[1]]  # type: ignore[no-any-return]
+    found: Schema = root["$defs"][value["$ref"].rsplit("/", 1)[1]]
+    return {} if value["$ref"] in json.dumps(found) else found
 
 
 def kind(value: Schema, root: Schema) -> str:
@@ -106,6 +108,8 @@ def plural(name: str) -> str:
 
 def simple(value: Schema) -> str:
     """A scalar with its bounds."""
+    if isinstance(value.get("type"), list):
+        return " or ".join(simple({"type": name}) for name in value["type"])
     names = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
     name = names.get(str(value.get("type")), "any value")
     low, high = value.get("minimum"), value.get("maximum")
@@ -113,12 +117,8 @@ def simple(value: Schema) -> str:
         return f"{name} {low} to {high}"
     if low is not None or value.get("exclusiveMinimum") is not None:
         return f"{name}, at least {low}" if low is not None else f"{name} above {value['exclusiveMinimum']}"
-    return f"{name} like `{value['pattern']}`" if "pattern" in value else name
-
-
-def about(table: Schema) -> str:
-    """The table's description in one paragraph."""
-    return " ".join(str(table.get("description", "")).split())
+    # A long pattern tells a reader nothing; the meaning beside it does.
+    return f"{name} like `{value['pattern']}`" if len(value.get("pattern", "")) in range(1, 50) else name
 
 
 def written(value: Any) -> str:

@@ -117,7 +117,8 @@ def named(case: object) -> str | None:
 @pytest.mark.parametrize("rule", RULES, ids=named)
 def test_rule_holds(rule: Rule) -> None:
     applies = RULES[rule]
-    assert [f"{s.path}: {fault}" for s in tracked() if applies(s) for fault in rule(s)] == []
+    faults = [f"{source.path}: {fault}" for source in tracked() if applies(source) for fault in rule(source)]
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), PASSES, ids=named)
