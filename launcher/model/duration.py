@@ -21,13 +21,13 @@ _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
 def seconds(value: str | int) -> float:
-    """Seconds in `value`: one of `FORMS`, more than none. Raises ValueError with a phrase that says what is wanted."""
+    """Seconds in `value`: one of `FORMS`, more than none. Raises ValueError with a phrase ("must be …")."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 < value <= LONGEST:
             raise ValueError(f"must be from 1 to {LONGEST} seconds, not {value}")
         return float(value)
     if not isinstance(value, str) or not _DURATION.fullmatch(value):
-        raise ValueError(f"must be a duration, not `{value}`: {FORMS}")
+        raise ValueError(f"must be a duration, not `{value}`")
     if value.isdecimal():
         return float(value)
     if ":" in value:

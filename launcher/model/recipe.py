@@ -92,7 +92,7 @@ class Ready(Table):
     """`[ready]`: when the run counts as up."""
 
     timeout: Duration = Field(
-        default="10m", description="budget until ready: `90s`, `45m`, `1h30m`, `01:30:00` or seconds"
+        default="10m", description="budget until everything is up: `90s`, `45m`, `1h30m`, `01:30:00` or seconds"
     )
 
 

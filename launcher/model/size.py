@@ -15,5 +15,5 @@ _MEBIBYTES = {"M": 1, "G": 1024, "T": 1024 * 1024}
 def mebibytes(text: str) -> int:
     """MiB in `text`, whose units are powers of 1024 as in Slurm's `--mem`. Raises ValueError for anything else."""
     if not _SIZE.fullmatch(text):
-        raise ValueError(f"must be a size of memory, not `{text}`: {FORMS}")
+        raise ValueError(f"must be a size of memory, not `{text}`")
     return int(text[:-1]) * _MEBIBYTES[text[-1]]

@@ -89,8 +89,11 @@ class Staff:
     def _unnamed(self, post: Post) -> None:
         what = "`[router]` names no router" if post.name == ROUTER else f"role `{post.name}` has no role manifest"
         known = ", ".join(f"`{name}`" for name in self.linking.library.manifests())
-        place = self.source.origins.place(post.path, "key")
-        self.linking.refuse("missing-manifest", what, place, f'add `{post.key} = "…"`: one of {known}')
+        help_ = f'add `{post.key} = "…"`: one of {known}'
+        near = None if post.name in (*WORKERS, ROUTER) else self.linking.suggestions.nearest(post.name, WORKERS)
+        if near:
+            help_ = f"did you mean `[roles.{near}]`?"
+        self.linking.refuse("missing-manifest", what, self.source.origins.place(post.path, "key"), help_)
 
     def _draft(self, post: Post, kit: Kit, identity: Identity) -> Draft:
         under = {key: kit.document.data[key] for key in _LAID_UNDER if key in kit.document.data}

@@ -79,11 +79,11 @@ def _matching(pattern: str, phrase: str) -> Callable[[str], str]:
 
 def _timeout(value: Any) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise said(f"must be a duration, not {kind(value)}", duration.FORMS)
+        raise said(f"must be a duration, not {kind(value)}", f"write {duration.FORMS}")
     try:
         duration.seconds(value)
     except ValueError as error:
-        raise said(str(error)) from None
+        raise said(str(error), f"write {duration.FORMS}") from None
     return value
 
 
@@ -91,7 +91,7 @@ def _memory(value: str) -> str:
     try:
         size.mebibytes(value)
     except ValueError as error:
-        raise said(str(error)) from None
+        raise said(str(error), f"write {size.FORMS}") from None
     return value
 
 
