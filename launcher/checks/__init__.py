@@ -1,1 +1,84 @@
 """Rules over job and plan. A check is a generator; its docstring is what `launch explain CODE` prints."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from launcher.checks import environment, flags, layout, manifests, mounts, placement, ports
+from launcher.checks.allow import allowed, unknown_allowed
+from launcher.checks.audit import AUDITS
+from launcher.checks.case import Case, Check
+from launcher.model.findings import EXPLANATIONS
+from launcher.model.job import Job
+from launcher.roles.base import Adapters
+from launcher.text.diagnostic import Diagnostic, ordered
+from launcher.text.parse import CODES as UNREADABLE
+
+__all__ = ["CHECKS", "FIRM", "Case", "Check", "allowed", "check", "pages"]
+
+_RULES = (
+    layout.worker_missing,
+    layout.modes_mixed,
+    layout.half_missing,
+    layout.nothing_started,
+    placement.gpus_idle,
+    flags.owned_flag,
+    flags.unknown_flag,
+    flags.flag_value,
+    flags.exclusive_flags,
+    flags.abbreviated_flag,
+    flags.catalogue_missing,
+    ports.port_privileged,
+    mounts.mount_path,
+    mounts.mount_target_twice,
+    mounts.mount_target_hides,
+    mounts.mounts_ignored,
+    environment.environment_name,
+    environment.owned_variable,
+    environment.tool_variable,
+    environment.environment_twice,
+    environment.environment_value,
+    environment.secret_in_file,
+    manifests.unknown_placeholder,
+    manifests.image_unusable,
+)
+
+CHECKS: Mapping[str, Check] = {
+    **{rule.__name__.replace("_", "-"): rule for rule in _RULES},
+    **placement.PLANNED,
+}
+"""Code → check, which yields findings of that code alone. What only one kind of role can have its adapter checks."""
+
+FIRM = frozenset({*placement.PLANNED, "environment-name", "image-unusable", "unknown-allowed"})
+"""Codes that `allow` cannot turn into warnings: there would be nothing to plan, or nothing to start."""
+
+
+def check(job: Job, adapters: Adapters) -> list[Diagnostic]:
+    """Everything that is wrong with `job`, in the order it is told, warnings of linking included.
+
+    `adapters` has one for every role. Errors that the recipe's `allow` lists are warnings that say so.
+    """
+    case = Case(job, adapters)
+    codes = dict.fromkeys(EXPLANATIONS, False) | dict.fromkeys([*CHECKS, *AUDITS, *_codes(adapters)], True)
+    codes |= dict.fromkeys(FIRM, False)
+    found = [*job.findings, *_found(case), *unknown_allowed(case, codes)]
+    once = {(finding.code, finding.place or finding.message, finding.message): finding for finding in reversed(found)}
+    return ordered(allowed(reversed(once.values()), [code for code in job.recipe.allow if codes.get(code)]))
+
+
+def _found(case: Case) -> Iterator[Diagnostic]:
+    for rule in CHECKS.values():
+        yield from rule(case)
+    for role in case.job.roles:
+        yield from case.adapters[role.manifest.adapter].check(case.job, role, case.endpoints)
+
+
+def _codes(adapters: Adapters) -> Mapping[str, str]:
+    return {code: page for adapter in adapters.values() for code, page in adapter.codes.items()}
+
+
+def pages(adapters: Adapters) -> Mapping[str, str]:
+    """Code → what `launch explain CODE` prints, for every finding up to the plan; the first line is its summary."""
+    rules: Mapping[str, Callable[..., Any]] = {**CHECKS, **AUDITS, "unknown-allowed": unknown_allowed}
+    made = {code: inspect.getdoc(rule) or "" for code, rule in rules.items()}
+    return {**UNREADABLE, **EXPLANATIONS, **_codes(adapters), **made}

@@ -6,7 +6,7 @@ one string. Only the catalogue that is needed is read.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,8 @@ from launcher.model.recipe import FlagValue
 from launcher.text.suggest import nearest
 
 __all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "load", "spell", "stand_in", "words"]
+
+Nearest = Callable[[str, Iterable[str]], str | None]
 
 SCHEMA = 1
 _LISTS = ("negatives", "choices")
@@ -57,11 +59,11 @@ class Catalogue:
         begun = [flag for spelling, flag in self.spelt.items() if spelling.startswith("--" + key)]
         return begun[0] if len(begun) == 1 else None
 
-    def suggest(self, key: str) -> str | None:
-        """The nearest key, spelt as a recipe would, or None; dashes in front and case do not count."""
+    def suggest(self, key: str, near: Nearest = nearest) -> str | None:
+        """The key that was probably meant, spelt as a recipe would, or None; dashes in front and case do not count."""
         keys = {spelling.lstrip("-") for spelling in self.spelt}
         bare = key.lstrip("-")
-        return bare if bare in keys else nearest(bare, keys)
+        return bare if bare in keys else near(bare, keys)
 
 
 def spell(catalogue: Catalogue | None, flags: Mapping[str, FlagValue]) -> list[str]:

@@ -1,0 +1,39 @@
+"""What checks look at: a job, its adapters, and what follows from both, worked out once."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from launcher.model.job import Job
+from launcher.plan.outline import Outline, outline
+from launcher.roles.base import Adapters, Endpoint, nominal
+from launcher.text.diagnostic import Diagnostic
+from launcher.text.suggest import Suggestions
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job under check. `suggestions` is the budget all checks share."""
+
+    job: Job
+    adapters: Adapters
+    suggestions: Suggestions = field(default_factory=Suggestions)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Where everything would run, with what cannot be met as faults."""
+        return outline(self.job, self.adapters)
+
+    @cached_property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The workers' addresses, before placement."""
+        return nominal(self.job, self.adapters)
+
+    @property
+    def containers(self) -> bool:
+        """Whether roles run in containers."""
+        return self.job.cluster.runtime != "none"
+
+
+Check = Callable[[Case], Iterator[Diagnostic]]
+"""A check is a generator; its docstring is what `launch explain CODE` prints, the first line its summary."""

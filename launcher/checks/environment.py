@@ -1,0 +1,156 @@
+"""Environment of the roles: names, values, what the launcher sets itself, and secrets."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from launcher.checks.case import Case
+from launcher.model.job import Role
+from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
+
+LONGEST = 128 * 1024
+"""Bytes of the longest `NAME=value` with its closing NUL that Linux passes to a program (MAX_ARG_STRLEN)."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MASKS = "the GPUs a role sees follow from its placement; say `gpus`"
+_OWNED: Mapping[str, str] = {
+    "CUDA_VISIBLE_DEVICES": _MASKS,
+    "HIP_VISIBLE_DEVICES": _MASKS,
+    "ROCR_VISIBLE_DEVICES": _MASKS,
+}
+_OWN = "LAUNCH_"
+_TOOLS = {"SLURM_": "Slurm", "PYXIS_": "pyxis", "ENROOT_": "enroot"}
+
+_SECRET_NAME = re.compile(r"(.*_)?(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_?KEY|(ACCESS|PRIVATE|SECRET)_KEY)")
+_SECRET_VALUE = re.compile(
+    r"hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
+    r"|nvapi-[\w-]{20,}|xox[abp]-[\w-]{10,}|AKIA[A-Z0-9]{16}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+_SECRET_LENGTH = 12
+
+
+def environment_name(case: Case) -> Iterator[Diagnostic]:
+    """A variable's name is not one
+
+    Names are letters, digits and `_`, no digit first. A shell drops others or ends with an error, and pyxis
+    cannot carry them into a container. In `env_from` stand names alone, without a value.
+
+        env = { MY-VAR = "1" }              # MY_VAR
+        env_from = ["HF_TOKEN=hf_…"]        # HF_TOKEN, set in the shell
+    """
+    for role in case.job.roles:
+        for name, place in _names(role):
+            if not _NAME.fullmatch(name):
+                better = re.sub(r"[^A-Za-z0-9_]", "_", name.partition("=")[0])
+                fine = _NAME.fullmatch(better)
+                yield Diagnostic(
+                    "environment-name",
+                    f"`{name}` is not the name of a variable",
+                    place,
+                    help=f"write `{better}`" if fine else "use letters, digits and `_`, a digit not first",
+                )
+
+
+def owned_variable(case: Case) -> Iterator[Diagnostic]:
+    """The launcher sets this variable itself
+
+    Which GPUs a process sees, addresses and ports follow from the plan. A value of your own would be
+    overwritten, or make two processes share what each must have alone. Names that begin with `LAUNCH_` are
+    what the launcher tells every role.
+    """
+    for role in case.job.roles:
+        for name, place in _names(role):
+            advice = role.manifest.owned_env.get(name) or _OWNED.get(name)
+            if name.startswith(_OWN):
+                advice = advice or "names that begin with `LAUNCH_` are the launcher's; choose another"
+            if advice is not None:
+                yield Diagnostic("owned-variable", f"the launcher sets `{name}` itself", place, help=advice)
+
+
+def tool_variable(case: Case) -> Iterator[Diagnostic]:
+    """A variable is read by Slurm, pyxis or enroot
+
+    The environment of a role is that of its `srun`. Slurm reads `SLURM_*` there and pyxis `PYXIS_*` as if
+    they were options, and enroot reads `ENROOT_*`: the step itself may be changed, not only the program in
+    it. This is a warning.
+    """
+    if case.job.cluster.scheduler == "local":
+        return
+    for role in case.job.roles:
+        for name, place in _names(role):
+            tool = next((tool for start, tool in _TOOLS.items() if name.startswith(start)), None)
+            if tool is not None:
+                yield Diagnostic(
+                    "tool-variable",
+                    f"`{name}` is read by {tool}, which starts the role",
+                    place,
+                    Severity.WARNING,
+                    help="set it in `setup` if only the program is to see it",
+                )
+
+
+def environment_twice(case: Case) -> Iterator[Diagnostic]:
+    """A variable stands in `env` and in `env_from`
+
+    `env` gives it a value and `env_from` takes one from the submitting shell; nobody can tell which was
+    meant. Keep `env_from` for secrets and what differs from user to user.
+    """
+    for role in case.job.roles:
+        for index, name in enumerate(role.env_from):
+            if name in role.env:
+                yield Diagnostic(
+                    "environment-twice",
+                    f"`{name}` has a value in `env` and is taken from the shell too",
+                    role.place("env_from", index),
+                    labels=(Label(role.place("env", name, part="key"), "the value"),),
+                    help="keep one of them",
+                )
+
+
+def environment_value(case: Case) -> Iterator[Diagnostic]:
+    """A variable is too long
+
+    Linux passes no argument and no variable of 128 KiB or more, its name included: the program would not be
+    started at all. Write the text to a file and name that.
+    """
+    for role in case.job.roles:
+        for name, value in role.env.items():
+            size = len(name.encode()) + len(value.encode()) + 2
+            if size > LONGEST:
+                yield Diagnostic(
+                    "environment-value",
+                    f"`{name}` takes {size} bytes, and {LONGEST} is the most a variable may take",
+                    role.place("env", name, part="key"),
+                    help="write the text to a file, and name that",
+                )
+
+
+def secret_in_file(case: Case) -> Iterator[Diagnostic]:
+    """A secret stands in a file
+
+    Recipes and cluster files are shared and committed, and the plan and the run directory hold every value.
+    Take secrets from the submitting shell, by name: they then stand in no file. This is a warning.
+
+        env = { HF_TOKEN = "hf_…" }         # env_from = ["HF_TOKEN"]
+    """
+    for role in case.job.roles:
+        for name, value in role.env.items():
+            named = _SECRET_NAME.fullmatch(name.upper()) and len(value) >= _SECRET_LENGTH
+            if named or _SECRET_VALUE.search(value):
+                yield _secret(f"the value of `{name}` looks like a secret", role.place("env", name, part="key"), name)
+        if role.setup is not None and _SECRET_VALUE.search(role.setup):
+            yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), "NAME")
+
+
+def _secret(message: str, place: Place, name: str) -> Diagnostic:
+    help_ = f'take it from the shell: `env_from = ["{name}"]`'
+    return Diagnostic("secret-in-file", message, place, Severity.WARNING, help=help_)
+
+
+def _names(role: Role) -> Iterator[tuple[str, Place]]:
+    """Every variable the role is given, and where it is named."""
+    part: Literal["key"] = "key"
+    for name in role.env:
+        yield name, role.place("env", name, part=part)
+    for index, name in enumerate(role.env_from):
+        yield name, role.place("env_from", index)

@@ -1,0 +1,56 @@
+"""Role manifests and images: what neither can mean."""
+
+from collections.abc import Iterator
+
+from launcher.checks.case import Case
+from launcher.images.reference import fault, parse
+from launcher.roles.placeholder import NAMES, PORT, unknown
+from launcher.text.diagnostic import Diagnostic, Place
+
+
+def unknown_placeholder(case: Case) -> Iterator[Diagnostic]:
+    """A role manifest has a placeholder that means nothing
+
+    A manifest's command and gates may have `{ip}`, `{host}`, `{rank}`, `{replica}`, `{model}`,
+    `{served_name}`, `{public}`, `{python}`, `{run}`, `{workers_file}`, and `{port.NAME}` for each of its own
+    `[ports]`. Any other text in braces would reach the program as it stands. `{model}` needs a recipe with
+    `[model] path`. What recipes say (flags, environment, preambles) is never searched for placeholders.
+    """
+    for role in case.job.roles:
+        document = role.manifest_document
+        for path, name in unknown(role.manifest, model=case.job.recipe.model.path is not None):
+            if name == "model":
+                advice = "add `[model] path` to the recipe"
+            else:
+                near = case.suggestions.nearest(name, [*NAMES, *(f"{PORT}{port}" for port in role.manifest.ports)])
+                advice = f"did you mean `{{{near}}}`?" if near else "`launch explain unknown-placeholder` lists all"
+            yield Diagnostic(
+                "unknown-placeholder",
+                f"`{{{name}}}` means nothing in the role manifest `{role.manifest.name}`",
+                Place(document, path) if document else role.place("manifest"),
+                help=advice,
+            )
+
+
+def image_unusable(case: Case) -> Iterator[Diagnostic]:
+    """An image reference cannot be used on this cluster
+
+    An alias of `[images]` stands for a registry reference in any of the usual spellings, for a file, or for
+    an image of a daemon on the nodes. References are in lower case; enroot before 4.0 takes no digests,
+    before 3.4 no `podman://`. Told of it by enroot, one has waited for the nodes already.
+
+        [images]
+        vllm = "docker.io/vllm/vllm-openai:v0.33.0"
+        mine = "/lustre/images/mine.sqsh"
+    """
+    if not case.containers:
+        return
+    for role in case.job.roles:
+        if role.reference is None:
+            continue
+        try:
+            wrong = fault(parse(role.reference), case.job.cluster.versions.enroot)
+        except ValueError as error:
+            wrong = str(error)
+        if wrong is not None:
+            yield Diagnostic("image-unusable", wrong, role.place("reference"), exit=4)
