@@ -1,10 +1,12 @@
 """Audits: rules that need facts of the machine. Each yields questions, and findings once they are answered."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role
-from launcher.plan.step import Plan
+from launcher.plan.step import Plan, Step
+from launcher.run.script import bind, ref
 from launcher.text.diagnostic import Diagnostic, Place
 
 Finding = Diagnostic | Question
@@ -75,7 +77,7 @@ def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """
     for step in plan.steps:
         role = next(role for role in job.roles if role.name == step.role)
-        for question in _programs(step.words, role):
+        for question in _programs(step, role):
             answer = facts.get(question)
             if answer is None:
                 yield question
@@ -119,8 +121,27 @@ def audit(job: Job, plan: Plan, facts: Facts) -> tuple[list[Diagnostic], list[Qu
     return [finding for finding in found if isinstance(finding, Diagnostic)], list(questions)
 
 
+def here(plan: Plan, slots: Mapping[str, str]) -> Plan:
+    """The plan as a machine runs it without containers: late references bound, each step with its own `{python}`."""
+
+    def located(step: Step) -> Step:
+        first = _first(step)
+        words = (word.replace(ref("python"), f"{first}/python") if first else word for word in step.words)
+        return replace(step, words=tuple(words))
+
+    bound: Plan = bind(replace(plan, steps=tuple(map(located, plan.steps))), slots)
+    return bound
+
+
+def _first(step: Step) -> str | None:
+    """The directory that stands first on the step's PATH: an image that is a directory has one."""
+    reference = step.reference or ""
+    return f"{reference.rstrip('/')}/bin" if reference.startswith("/") else None
+
+
 def _ports(plan: Plan) -> dict[int, str]:
-    return {number: f"`{name}` of {step.name}" for step in plan.steps for name, number in step.ports.items()}
+    wanted = {number: f"`{name}` of {step.name}" for step in plan.steps for name, number in step.ports.items()}
+    return {number: "the public one" if number in _public(plan) else what for number, what in wanted.items()}
 
 
 def _public(plan: Plan) -> set[int]:
@@ -146,12 +167,12 @@ def _role_place(job: Job, role: Role) -> Place | None:
     return job.origins.place(table, "key") if table in job.origins.chains else role.place("manifest")
 
 
-def _programs(words: tuple[str, ...], role: Role) -> Iterator[Program | Module]:
-    yield from (Program(name) for name in role.manifest.program.needs)
-    if words:
-        yield Program(words[0])
-        if words[1:2] == ("-m",) and len(words) > 2:
-            yield Module(words[0], words[2])
+def _programs(step: Step, role: Role) -> Iterator[Program | Module]:
+    first = _first(step)
+    yield from (Program(name, first) for name in role.manifest.program.needs)
+    yield Program(step.words[0], first)
+    if step.words[1:2] == ("-m",) and len(step.words) > 2:
+        yield Module(step.words[0], step.words[2])
 
 
 def _install(question: Question, role: Role) -> str:

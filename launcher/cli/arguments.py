@@ -3,11 +3,10 @@
 import argparse
 import json
 import os
-from collections.abc import Sequence
 
 from launcher.cli.guard import Usage
 from launcher.model.duration import seconds
-from launcher.model.link import Request
+from launcher.model.link import Edit, Request
 
 
 def cluster(args: argparse.Namespace) -> str:
@@ -15,9 +14,9 @@ def cluster(args: argparse.Namespace) -> str:
     return args.cluster or os.environ.get("LAUNCH_CLUSTER") or "local"
 
 
-def request(args: argparse.Namespace, recipe: str, sets: Sequence[str] = ()) -> Request:
-    """What is to be linked; `sets` are further `--set` words, above those of the command line."""
-    return Request(recipe, cluster(args), (*args.set, *sets), tuple(args.unset))
+def request(args: argparse.Namespace, recipe: str) -> Request:
+    """What is to be linked: `--set` and `--unset` in the order they were written."""
+    return Request(recipe, cluster(args), edits=tuple(Edit(word, unset=unset) for unset, word in args.edits))
 
 
 def duration(text: str) -> float:
@@ -28,9 +27,8 @@ def duration(text: str) -> float:
         raise Usage(f"`--timeout`: {error}", advice="`90s`, `45m`, `1h30m`, `01:30:00` or seconds") from error
 
 
-def budget(args: argparse.Namespace) -> Sequence[str]:
-    """`--timeout` of `up` as the `--set` word it is, so that the plan shows it."""
-    if args.timeout is None:
-        return ()
-    duration(args.timeout)
-    return (f"ready.timeout={json.dumps(args.timeout)}",)
+def budget(args: argparse.Namespace) -> None:
+    """`--timeout` of `up` is the last `--set`, so that the plan shows it."""
+    if args.timeout is not None:
+        duration(args.timeout)
+        args.edits = (*args.edits, (False, f"ready.timeout={json.dumps(args.timeout)}"))

@@ -14,7 +14,7 @@ def text(plan: Plan) -> str:
     if not behind:
         return head
     lines = [f"{_tee(index, len(behind))}─▶ {label}" for index, label in enumerate(behind)]
-    return "\n".join(f"{head if index == 0 else ' ' * len(head)} ─{line}" for index, line in enumerate(lines))
+    return "\n".join([f"{head} ─{lines[0]}", *(f"{' ' * len(head)}  {line}" for line in lines[1:])])
 
 
 def mermaid(plan: Plan) -> str:

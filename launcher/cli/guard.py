@@ -113,7 +113,7 @@ def _broken_pipe(error: BrokenPipeError, terminal: Terminal) -> int:
 
 
 def _system(error: OSError, terminal: Terminal) -> int:
-    about = f"`{error.filename}`: " if error.filename else ""
+    about = f"`{os.fsdecode(error.filename)}`: " if isinstance(error.filename, str | bytes) else ""
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return _diagnose(terminal, "operation-failed", f"{about}{reason}", exit=1)
 

@@ -108,6 +108,13 @@ def completion(parser: Parser) -> None:
     _choice(parser, "shell", SHELLS, help="bash: `source <(launch completion bash)`")
 
 
+class _Edit(argparse.Action):
+    """Collects `--set` and `--unset` in one list: they are applied in the order they were written."""
+
+    def __call__(self, parser: Parser, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.edits = (*namespace.edits, (option_string == "--unset", values))
+
+
 OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "check": check,
     "plan": plan,
@@ -129,16 +136,15 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
 def _recipe(parser: Parser, *, several: bool = False) -> None:
     parser.add_argument("recipe", metavar="RECIPE", nargs="+" if several else None, help=_RECIPE)
     _cluster(parser)
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="set a key of the recipe: `roles.worker.replicas=4`; the value is TOML, else a string; may be repeated",
-    )
-    parser.add_argument(
-        "--unset", metavar="KEY", action="append", default=[], help="take a key out of the recipe; may be repeated"
-    )
+    for name, value, said in (
+        (
+            "--set",
+            "KEY=VALUE",
+            "set a key: `roles.worker.replicas=4`; the value is TOML, else a string; may be repeated",
+        ),
+        ("--unset", "KEY", "take a key out of the recipe; may be repeated"),
+    ):
+        parser.add_argument(name, metavar=value, action=_Edit, dest="edits", default=(), help=said)
 
 
 def _cluster(parser: Parser) -> None:

@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import shlex
 from collections.abc import Iterator
 
 from launcher.cli import arguments, stages
 from launcher.cli.guard import refuse
 from launcher.cli.plan import planned
 from launcher.cli.terminal import Terminal, paint
-from launcher.cli.view import gate_in_full
+from launcher.cli.view import gate_in_full, quoted
 from launcher.run.script import Child, File, Script, dump, shown
 
 
@@ -41,13 +40,13 @@ def _child(child: Child) -> Iterator[str]:
     if child.after:
         yield f"  after     {' '.join(child.after)}"
     for name, value in child.env.items():
-        yield f"  env       {name}={shlex.quote(shown(value))}"
+        yield f"  env       {name}={quoted(value)}"
     if child.env_from:
         yield f"  env from  {' '.join(child.env_from)}"
     for gate in child.gates:
         yield f"  gate      {gate_in_full(gate)}"
     yield f"  stop      {child.stop.signal}, KILL after {child.stop.seconds:g} s"
-    yield f"  words     {shlex.join(map(shown, child.argv))}"
+    yield f"  words     {' '.join(map(quoted, child.argv))}"
 
 
 def _file(file: File) -> Iterator[str]:

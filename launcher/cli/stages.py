@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from launcher.checks import check
 from launcher.execute.adapters import load
 from launcher.execute.library import Files
-from launcher.execute.source import Piped
 from launcher.model.job import Job
 from launcher.model.library import Library
 from launcher.model.link import Request, link
@@ -24,8 +23,8 @@ class Checked:
 
 
 def library() -> Library:
-    """The files of this machine, stdin as the recipe `-`."""
-    return Piped(Files())
+    """The files of this machine."""
+    return Files()
 
 
 def checked(request: Request, documents: Library) -> Checked:

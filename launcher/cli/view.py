@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 from launcher.cli.table import table
 from launcher.cli.terminal import paint
 from launcher.plan.step import Plan, Step
-from launcher.run.script import Expect, Gate, shown
+from launcher.run.script import CLOSE, OPEN, Expect, Gate, shown
+
+_OURS = "LAUNCH_"
+"""Variables every step gets; `launch render` shows them."""
 
 HEADER = ("step", "role", "node", "gpus", "cpus", "memory", "ports", "after", "ready when")
 
@@ -55,8 +58,14 @@ def words(argv: Sequence[str]) -> Iterator[str]:
         if line and word.startswith("-") and (len(word) > 2 or line[0].startswith("-")):
             yield " ".join(line)
             line = []
-        line.append(shlex.quote(shown(word)) if word else "''")
+        line.append(quoted(word))
     yield " ".join(line)
+
+
+def quoted(word: str) -> str:
+    """`word` as a shell wants it, a late reference in it as `{ip0}`, which alone needs no quotes."""
+    plain = word.replace(OPEN, "").replace(CLOSE, "")
+    return shown(word) if plain and shlex.quote(plain) == plain else shlex.quote(shown(word))
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -112,7 +121,7 @@ def _firsts(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
 def _command(step: Step, others: Sequence[str]) -> str:
     like = f"   (and {len(others)} like it: {', '.join(others[:4])}{' …' * (len(others) > 4)})" if others else ""
     lines = [f"{step.name}{like}"]
-    lines += [f"  {name}={shlex.quote(shown(value))}" for name, value in step.env.items()]
+    lines += [f"  {name}={quoted(value)}" for name, value in step.env.items() if not name.startswith(_OURS)]
     lines += [f"  {name}=…  from the submitting shell" for name in step.env_from]
     if step.setup:
         lines.append(f"  preamble {shown(step.setup)}")

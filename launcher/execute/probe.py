@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from launcher.checks.audit import audit
+from launcher.checks.audit import audit, here
 from launcher.execute.ports import owner
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job
@@ -25,8 +25,9 @@ ROUNDS = 3
 _SHELL_SECONDS = 10.0
 
 
-def audited(job: Job, plan: Plan) -> list[Diagnostic]:
-    """What the audits find on this machine, all questions answered."""
+def audited(job: Job, plan: Plan, slots: Mapping[str, str]) -> list[Diagnostic]:
+    """What the audits find on this machine, all questions answered. `slots` are the plan's late references."""
+    plan = here(plan, slots)
     facts: dict[Question, Answer] = {}
     for _ in range(ROUNDS):
         findings, questions = audit(job, plan, facts)
@@ -67,12 +68,14 @@ def _variable(question: Variable) -> Answer:
 
 
 def _program(question: Program) -> Answer:
-    if shutil.which(question.name):
+    path = os.environ.get("PATH", os.defpath)
+    if shutil.which(question.name, path=path if question.first is None else f"{question.first}{os.pathsep}{path}"):
         return Answer(yes=True)
     if "/" in question.name:
         state = "cannot be run" if Path(question.name).exists() else "does not exist"
         return Answer(yes=False, text=f"`{question.name}` {state}")
-    return Answer(yes=False, text=f"`{question.name}` is not on `PATH`")
+    beside = "" if question.first is None else f" nor in `{question.first}`"
+    return Answer(yes=False, text=f"`{question.name}` is not on `PATH`{beside}")
 
 
 def _module(question: Module) -> Answer:

@@ -20,9 +20,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Program:
-    """Is `name` (a word, or a path) a program that can be run?"""
+    """Is `name` (a word, or a path) a program that can be run? `first` is a directory looked in before PATH."""
 
     name: str
+    first: str | None = None
 
 
 @dataclass(frozen=True)

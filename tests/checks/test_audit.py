@@ -75,7 +75,7 @@ def test_a_good_world_has_no_findings() -> None:
 def test_busy_public_port_is_moved_alone() -> None:
     findings, rounds = settle(job(), {Port(8000): busy(), Port(8100): busy()}, plan())
     assert [(f.code, f.message, f.exit) for f in findings] == [
-        ("port-in-use", "port 8000 (`http` of router) is in use by `x` (pid 7, user bob)", 1)
+        ("port-in-use", "port 8000 (the public one) is in use by `x` (pid 7, user bob)", 1)
     ]
     assert findings[0].help == "`--set ports.public=8200` moves it"
     assert len(rounds) == 2

@@ -56,7 +56,7 @@ def test_words_after_two_dashes_are_not_ours() -> None:
 
 def test_repeated_sets_keep_their_order() -> None:
     args = parser("up").read(["r", "--set", "a=1", "--unset", "b", "--set", "c=-1"])
-    assert (args.set, args.unset) == (["a=1", "c=-1"], ["b"])
+    assert args.edits == ((False, "a=1"), (True, "b"), (False, "c=-1"))
 
 
 def test_help_names_every_verb() -> None:

@@ -82,7 +82,7 @@ commands
     TOKEN=…  from the submitting shell
     preamble setup/router.sh
     route
-      --worker-urls 'http://{ip0}:6100' ''
+      --worker-urls http://{ip0}:6100 ''
       --json '{"a": 1}'
       -v
 
@@ -180,7 +180,7 @@ def test_render() -> None:
         == """\
 step a
   role      worker, lasting; its end ends the run
-  env       LAUNCH_IP='{ip0}'
+  env       LAUNCH_IP={ip0}
   env from  TOKEN
   gate      http http://{ip0}:6100/health  status 200
   stop      TERM, KILL after 10 s

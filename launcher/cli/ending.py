@@ -1,0 +1,45 @@
+"""How a run ended, told as a finding: the first failing step, what it said, what to do."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from launcher.cli.guard import refuse
+from launcher.cli.terminal import Terminal
+from launcher.execute.journal import Run
+from launcher.execute.status import LOST, Status, status
+from launcher.run.outcome import BROKEN, EXPIRED, FAILED
+from launcher.text.diagnostic import Diagnostic
+
+_CODES: Mapping[str, str] = {FAILED: "run-failed", EXPIRED: "run-expired", BROKEN: "run-broken", LOST: "run-broken"}
+_LINES = 10
+
+
+def told(run: Run, terminal: Terminal) -> int:
+    """Says how the run ended; returns its exit code."""
+    found = status(run)
+    code = _CODES.get(found.state)
+    if code is None:
+        terminal.note(f"{run.name}: {found.cause or found.state}")
+        return found.exit or 0
+    refuse([finding(run, found, code)], terminal)
+    return found.exit or 1
+
+
+def finding(run: Run, found: Status, code: str) -> Diagnostic:
+    """The outcome as a finding without a place in a document."""
+    return Diagnostic(
+        code, found.cause or found.state, None, notes=tuple(_notes(run, found)), help=found.hint, exit=found.exit or 1
+    )
+
+
+def _notes(run: Run, found: Status) -> Iterator[str]:
+    first: Mapping[str, Any] = found.first or {}
+    error, lines = first.get("first_error"), list(first.get("last_lines") or ())[-_LINES:]
+    if error and error not in lines:
+        yield f"first error: {error}"
+    if lines:
+        yield "\n".join(["its last lines:", *lines])
+    if first.get("log"):
+        yield f"all it wrote: `launch logs {run.name} {first['step']}`, or {run.path / first['log']}"
+    else:
+        yield f"run directory: {run.path}"

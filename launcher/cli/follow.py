@@ -1,0 +1,70 @@
+"""Staying with a run: until it is ready, until it ends, or until somebody wants it ended."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from launcher.cli.progress import Progress
+from launcher.cli.signals import Signals
+from launcher.cli.terminal import Terminal
+from launcher.execute import local
+from launcher.execute.journal import Run, script
+from launcher.execute.status import Tail
+from launcher.execute.world import World
+from launcher.run import lock
+
+_PAUSE = 0.05
+
+
+class Follower:
+    """Follows one run and says what happens; `signals` that come are passed to the run."""
+
+    def __init__(self, world: World, run: Run, terminal: Terminal, signals: Signals) -> None:
+        self.world = world
+        self.run = run
+        self.terminal = terminal
+        self.signals = signals
+        self.progress = Progress(terminal, max((len(child.name) for child in script(run).children), default=0))
+        self._tail = Tail(run)
+        self._began = world.monotonic()
+
+    def until_ready(self) -> bool:
+        """True once the run is ready; False once it has ended, or a signal asks for its end."""
+        self._until(lambda: self.progress.ready or bool(self.signals.caught))
+        return self.progress.ready and not self.signals.caught
+
+    def until_end(self) -> None:
+        """Returns when the run has ended; a signal stops it, one more makes it hurry."""
+        self._until(lambda: bool(self.signals.caught))
+        if self.signals.caught:
+            self.stop(self.signals.first or "SIGTERM")
+
+    def stop(self, by: str) -> None:
+        """Ends the run on behalf of `by` and returns when nothing of it is left."""
+        self.terminal.note(f"stopping {self.run.name}")
+        heard = len(self.signals.caught)
+        # From another thread, because a further signal must be heard meanwhile.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            ending = pool.submit(local.stop, self.world, self.run, by)
+            while not ending.done():
+                self._hear()
+                if len(self.signals.caught) > heard:
+                    heard = len(self.signals.caught)
+                    local.stop(self.world, self.run, by, hasten=True)
+                self.world.pause(_PAUSE)
+        self._hear()
+        ending.result()
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        while True:
+            # Asked before reading: what a run wrote last is read after it has ended.
+            live = lock.held(str(self.run.path))
+            self._hear()
+            if done() or not live:
+                self.terminal.settle()
+                return
+            self.progress.tick(self.world.monotonic() - self._began)
+            self.world.pause(_PAUSE)
+
+    def _hear(self) -> None:
+        for event in self._tail.read():
+            self.progress.tell(event)

@@ -1,0 +1,75 @@
+"""What a run is doing, told while it starts: a line an event, and one that moves on a live terminal."""
+
+from collections.abc import Callable, Mapping
+
+from launcher.cli.terminal import Terminal
+from launcher.execute.status import Event
+
+_REMIND = 10.0
+
+
+class Progress:
+    """Tells the events of one run. `tick` is called often, with the seconds since the run was started."""
+
+    def __init__(self, terminal: Terminal, width: int) -> None:
+        self._terminal = terminal
+        self._width = width
+        self._shut: dict[str, str] = {}
+        self._started: list[str] = []
+        self._opened: set[str] = set()
+        self._reminded = 0.0
+        self.ready = False
+
+    def tell(self, event: Event) -> None:
+        """Takes note of an event; says what people want to know of it."""
+        told: Mapping[str, Callable[[Event], None]] = {
+            "start": self._start,
+            "gate-open": self._open,
+            "gate-shut": self._closed,
+            "exit": self._ended,
+            "ready": self._ready,
+        }
+        if event["event"] in told:
+            told[event["event"]](event)
+
+    def tick(self, seconds: float) -> None:
+        """Says what is waited for: each moment on a live terminal, else every ten seconds."""
+        text = self._waiting()
+        self._terminal.status(f"  {text} ({seconds:.0f} s)")
+        if not self._terminal.live and not self.ready and seconds - self._reminded >= _REMIND:
+            self._reminded = seconds
+            self._terminal.note(f"  {text} ({seconds:.0f} s)")
+
+    def _waiting(self) -> str:
+        if self.ready:
+            return "running; Ctrl-C stops it"
+        for step in self._started:
+            if step not in self._opened:
+                return f"waiting for {step}{_said(self._shut.get(step))}"
+        return f"waiting for the first completion{_said(self._shut.get(''))}"
+
+    def _start(self, event: Event) -> None:
+        self._started.append(event["step"])
+        for name in event.get("absent", ()):
+            self._terminal.note(f"  {event['step']:<{self._width}}  `{name}` of `env_from` is not set")
+
+    def _open(self, event: Event) -> None:
+        self._opened.add(event["step"])
+        self._line(event["step"], f"ready after {event['after']:.1f} s")
+
+    def _closed(self, event: Event) -> None:
+        self._shut[event["step"]] = f"{event['gate']}: {event['said']}"
+
+    def _ended(self, event: Event) -> None:
+        how = f"signal {event['signal']}" if "signal" in event else f"exit code {event.get('exit')}"
+        self._line(event["step"], f"ended with {how}")
+
+    def _ready(self, event: Event) -> None:
+        self.ready = True
+
+    def _line(self, step: str, text: str) -> None:
+        self._terminal.note(f"  {step:<{self._width}}  {text}")
+
+
+def _said(shut: str | None) -> str:
+    return f": {shut}" if shut else ""

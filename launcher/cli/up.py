@@ -1,0 +1,136 @@
+"""`launch up RECIPE`: checks, plans, audits, starts, and stays until the run ends."""
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from launcher.cli import arguments, ending, stages
+from launcher.cli.follow import Follower
+from launcher.cli.guard import Failed, refuse
+from launcher.cli.plan import document
+from launcher.cli.signals import Signals
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+from launcher.cli.view import overview
+from launcher.execute import journal, local
+from launcher.execute.journal import Contents, Run
+from launcher.execute.probe import audited
+from launcher.execute.world import Real, World
+from launcher.model.job import Job
+from launcher.plan.plan import plan
+from launcher.plan.step import Plan
+from launcher.render.script import render
+from launcher.run.script import Script, bind
+from launcher.text.diagnostic import Refused, errors
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known before anything starts."""
+
+    job: Job
+    plan: Plan
+    script: Script
+    slots: Mapping[str, str]
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Runs the recipe; returns 0, or the exit code of what went wrong."""
+    world = Real()
+    arguments.budget(args)
+    prepared = prepare(args, world, terminal)
+    if args.dry_run:
+        terminal.say(overview(prepared.plan, color=terminal.color_out))
+        terminal.note("nothing was started (`--dry-run`)")
+        return 0
+    with Signals() as signals:
+        made = journal.create(world, contents(prepared))
+        local.start(world, made, prepared.script)
+        if args.detach:
+            terminal.note(
+                f"started; `launch wait {made.name}`, `launch logs {made.name} -f`, `launch down {made.name}`"
+            )
+            terminal.say(made.name)
+            return 0
+        terminal.note(f"started {made.name} in {made.path}")
+        follower = Follower(world, made, terminal, signals)
+        return stay(follower, prepared, leave=args.wait)
+
+
+def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepared:
+    """Link → check → plan → audit → render. Raises `Refused`; warnings go to stderr."""
+    checked = stages.accepted(arguments.request(args, args.recipe), stages.library())
+    if checked.findings:
+        refuse(checked.findings, terminal)
+    job, made = checked.job, plan(checked.job, checked.adapters)
+    script = render(made, job.cluster)
+    if job.cluster.scheduler != "local":
+        if not args.dry_run:
+            raise _elsewhere(args, job)
+        return Prepared(job, made, script, {})
+    slots = local.slots(world, script)
+    findings = audited(job, made, {**slots, "run": "the run directory"})
+    if errors(findings):
+        raise Refused(findings)
+    return Prepared(job, made, script, slots)
+
+
+def contents(prepared: Prepared) -> Contents:
+    """What the run directory holds before anything starts, the documents it was made from included."""
+    job = prepared.job
+    chains = [
+        origins.chains.values() for origins in (job.origins, job.cluster_origins, *(r.origins for r in job.roles))
+    ]
+    sources = {origin.document.name: origin.document.text for group in chains for chain in group for origin in chain}
+    return Contents(job.recipe.name, document(prepared.plan, prepared.script), prepared.script, prepared.slots, sources)
+
+
+def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:
+    """Follows the run until it is ready and says so, then, unless `leave`, until it ends."""
+    ready = done = False
+    try:
+        ready = follower.until_ready()
+        if ready:
+            done = leave
+            follower.terminal.say("\n".join(welcome(prepared, follower.run)))
+            follower.terminal.flush()
+        if not (ready and leave):
+            follower.until_end()
+            done = True
+    finally:
+        # Whatever broke in here (the reader of stdout went away): nobody follows the run any more.
+        if not done:
+            follower.stop("SIGHUP")
+    if ready and leave:
+        follower.terminal.note(
+            f"`launch logs {follower.run.name} -f` follows it, `launch down {follower.run.name}` stops it"
+        )
+        return 0
+    return ending.told(follower.run, follower.terminal)
+
+
+def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
+    """What runs, and how to ask it something."""
+    bound: Plan = bind(prepared.plan, {**prepared.slots, "run": str(run.path)})
+    urls = {endpoint.name: endpoint.url for endpoint in bound.endpoints}
+    front = bound.url.rpartition(":")[2]
+    rows = [
+        (step.name, step.role, urls.get(step.name) or (bound.url if front in map(str, step.ports.values()) else ""))
+        for step in bound.steps
+    ]
+    yield table(("step", "role", "url"), rows)
+    yield ""
+    body = json.dumps({"model": bound.served_name, "messages": [{"role": "user", "content": "hello"}]})
+    yield f"{bound.served_name} is ready at {bound.url}"
+    yield f"curl {bound.url}/v1/chat/completions -H 'content-type: application/json' -d {shlex.quote(body)}"
+
+
+def _elsewhere(args: argparse.Namespace, job: Job) -> Failed:
+    return Failed(
+        "no-scheduler",
+        f"cluster `{job.cluster.name}` is run by Slurm, and `launch up` cannot submit to Slurm yet",
+        f"`launch render {args.recipe} --cluster {arguments.cluster(args)}` shows what would be executed",
+        status=5,
+    )

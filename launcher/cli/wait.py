@@ -1,0 +1,37 @@
+"""`launch wait RUN`: until the run is ready, or with `--ended` until it has ended."""
+
+import argparse
+
+from launcher.cli import arguments, ending
+from launcher.cli.guard import Failed
+from launcher.cli.terminal import Terminal
+from launcher.execute.journal import find
+from launcher.execute.status import Tail, status
+from launcher.execute.world import Real
+from launcher.run import lock
+
+_PAUSE = 0.05
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Returns 0 when what was waited for is there; the run's exit code where it ended before it was ready."""
+    limit = None if args.timeout is None else arguments.duration(args.timeout)
+    world = Real()
+    found = find(world, args.run)
+    ready = False
+    tail, began = Tail(found), world.monotonic()
+    while True:
+        live = lock.held(str(found.path))
+        for event in tail.read():
+            ready = ready or event["event"] == "ready"
+        if not live:
+            return ending.told(found, terminal)
+        if ready and not args.ended:
+            terminal.say(status(found).url or found.name)
+            return 0
+        waited = world.monotonic() - began
+        if limit is not None and waited > limit:
+            what = "has not ended" if args.ended else "is not ready"
+            raise Failed("wait-expired", f"`{found.name}` {what} after {limit:g} s; it goes on", None, status=6)
+        terminal.status(f"waiting for {found.name} ({waited:.0f} s)")
+        world.pause(_PAUSE)

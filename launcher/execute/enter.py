@@ -1,0 +1,55 @@
+"""Entering a step of a run on this machine: a command with the environment and directory the step has."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from launcher.execute.journal import PLAN, Run, refusal
+from launcher.execute.status import status
+from launcher.plan.step import Step
+from launcher.render.bare import bare
+from launcher.run import prepare
+from launcher.run.child import environment
+from launcher.run.script import Child, Script, bind, load
+from launcher.text.suggest import nearest
+
+
+def enter(run: Run, name: str, words: Sequence[str]) -> None:
+    """Becomes `words` in the step `name` (a role means its first step). Returns never; raises Refused, OSError.
+
+    The variables are those the step was given; those of `env_from` come from this shell, by name, as they did
+    for the step. What is started belongs to the run and ends with it.
+    """
+    if not status(run).live:
+        raise refusal("run-ended", f"`{run.name}` has ended", "`launch ps` lists the runs that live")
+    script = load((run.path / prepare.BOUND).read_text(encoding="utf-8"))
+    child = _child(script, name)
+    env = environment(child, script.inherit, str(run.path), os.environb)
+    path = env.get(b"PATH", os.fsencode(os.defpath))
+    os.chdir(os.fsencode(child.cwd))
+    argv = bind(bare(_step(run, child, words)), {"run": str(run.path)})
+    try:
+        os.execvpe(argv[0], argv, {**env, b"PATH": path})  # noqa: S606
+    except FileNotFoundError as error:
+        raise refusal("program-absent", f"`{argv[0]}` is not on the `PATH` of `{child.name}`") from error
+
+
+def _child(script: Script, name: str) -> Child:
+    for child in script.children:
+        if child.name == name:
+            return child
+    for child in script.children:
+        if child.role == name:
+            return child
+    known = [word for child in script.children for word in (child.name, child.role)]
+    close = nearest(name, known)
+    advice = f"did you mean `{close}`?" if close else f"it has {', '.join(child.name for child in script.children)}"
+    raise refusal("unknown-step", f"the run has no step or role `{name}`", advice, 2)
+
+
+def _step(run: Run, child: Child, words: Sequence[str]) -> Step:
+    """A step of the same place with other words and no preamble: its environment directory is first on PATH."""
+    plan: Mapping[str, Any] = json.loads((run.path / PLAN).read_text(encoding="utf-8"))["plan"]
+    found = next((step for step in plan["steps"] if step["name"] == child.name), {})
+    return Step(child.name, child.role, (0,), tuple(words), reference=found.get("reference"))
