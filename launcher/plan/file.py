@@ -7,7 +7,7 @@ from launcher.model.job import Job, Role
 from launcher.plan.step import Target
 from launcher.roles.base import Net
 from launcher.roles.placeholder import WORKERS_FILE
-from launcher.run.script import File, to_data
+from launcher.run.script import File
 
 SCRAPE_FILE = "scrape.json"
 SCHEMA = 1
@@ -30,7 +30,7 @@ def workers(net: Net, url: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "url": url,
         "served_name": net.served_name,
-        "workers": [to_data(endpoint) for endpoint in net.endpoints],
+        "workers": [dict(vars(endpoint)) for endpoint in net.endpoints],
     }
 
 

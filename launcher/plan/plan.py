@@ -31,6 +31,18 @@ class _Part:
     rank: int
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What all steps of a role have in common."""
+
+    cpus: int | None
+    memory: int | None
+    setup: str | None
+    mounts: tuple[Mount, ...]
+    after: tuple[str, ...]
+    stop: Stop
+
+
 def plan(job: Job, adapters: Adapters) -> Plan:
     """The plan of `job`. Raises `Refused` with every fault of its outline; the checks find the same ones."""
     base = outline(job, adapters)
@@ -39,8 +51,8 @@ def plan(job: Job, adapters: Adapters) -> Plan:
     net = _net(job, adapters, base)
     url = _url(base, net)
     parts = [part for replica in base.replicas for part in _parts(replica, adapters, net)]
-    after = _after(base, parts)
-    steps = tuple(_step(job, part, after[part.replica.role.name], url) for part in parts)
+    kinds = _kinds(job, base, parts)
+    steps = tuple(_step(part, kinds[part.replica.role.name], url) for part in parts)
     targets = tuple(_targets(parts))
     roles = {part.replica.role.name: part.replica.role for part in parts}
     return Plan(
@@ -81,29 +93,28 @@ def _url(base: Outline, net: Net) -> str:
 
 
 def _parts(replica: Replica, adapters: Adapters, net: Net) -> Iterator[_Part]:
-    rank = {node: number for number, node in enumerate(replica.nodes)}
     for task in adapters[replica.role.manifest.adapter].tasks(replica, net):
         nodes = task.nodes or replica.nodes[:1]
-        number = rank[nodes[0]]
-        name = f"{replica.name}-rank{number}" if number else replica.name
-        yield _Part(name, replica, task, nodes, number)
+        # A replica's nodes are consecutive.
+        rank = nodes[0] - replica.nodes[0]
+        yield _Part(f"{replica.name}-rank{rank}" if rank else replica.name, replica, task, nodes, rank)
 
 
-def _after(base: Outline, parts: list[_Part]) -> Mapping[str, tuple[str, ...]]:
-    """Role → names of the steps it waits for."""
+def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
     steps: dict[str, list[str]] = {}
     for part in parts:
         steps.setdefault(part.replica.role.name, []).append(part.name)
-    return {
-        role: tuple(name for other in roles for name in steps.get(other, ()))
-        for role, roles in base.order.after.items()
-    }
+    found: dict[str, _Kind] = {}
+    for role in {part.replica.role.name: part.replica.role for part in parts}.values():
+        cpus, memory = _share(job, min(role.gpus, job.cluster.node.gpus))
+        after = tuple(name for other in base.order.after[role.name] for name in steps.get(other, ()))
+        stop = Stop(role.manifest.stop.signal, role.manifest.stop.seconds)
+        found[role.name] = _Kind(cpus, memory, setup(job, role), _mounts(job, role), after, stop)
+    return found
 
 
-def _step(job: Job, part: _Part, after: tuple[str, ...], url: str) -> Step:
+def _step(part: _Part, kind: _Kind, url: str) -> Step:
     role = part.replica.role
-    cpus, memory = _share(job, len(part.replica.gpus))
-    stop = role.manifest.stop
     return Step(
         name=part.name,
         role=role.name,
@@ -111,18 +122,18 @@ def _step(job: Job, part: _Part, after: tuple[str, ...], url: str) -> Step:
         words=part.task.words,
         tasks=part.task.processes,
         gpus=part.replica.gpus,
-        cpus=cpus,
-        memory=memory,
+        cpus=kind.cpus,
+        memory=kind.memory,
         ports={} if part.rank else part.replica.ports,
         image=role.image,
         reference=role.reference,
-        setup=setup(job, role),
-        mounts=_mounts(job, role),
+        setup=kind.setup,
+        mounts=kind.mounts,
         env={**role.env, **part.task.env, **_environment(part, url)},
         env_from=role.env_from,
-        after=after,
+        after=kind.after,
         gates=part.task.gates,
-        stop=Stop(stop.signal, stop.seconds),
+        stop=kind.stop,
     )
 
 

@@ -1,7 +1,7 @@
 """From a plan to the Script the supervisor executes: the plan's steps in the cluster's words."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Plan, Step
@@ -25,22 +25,29 @@ def render(plan: Plan, cluster: Cluster) -> Script:
     local = cluster.scheduler == "local"
     kind = "local" if local else cluster.runtime
     make = _KINDS[kind]
-    nodes = range(plan.nodes)
+    children = tuple(make(step, cluster) for step in plan.steps)
     return Script(
         name=plan.name,
-        slots=(
-            "run",
-            "python" if local else "job",
-            *(f"host{node}" for node in nodes),
-            *(f"ip{node}" for node in nodes),
-        ),
-        children=tuple(make(step, cluster) for step in plan.steps),
+        slots=("run", *(_here(children) if local else ("job",)), *_nodes(plan.nodes)),
+        children=children,
         files=plan.files,
         ready=plan.ready,
         budgets=Budgets(plan.timeout, max((step.stop.seconds for step in plan.steps), default=0.0) + _STOP_MARGIN),
         inherit=LOCAL if local else SLURM,
         url=plan.url,
     )
+
+
+def _here(children: Sequence[Child]) -> Iterator[str]:
+    """What only this machine knows: its Python, and its PATH where a step's own directory comes before it."""
+    yield "python"
+    if any(ref("path") in child.env.get("PATH", "") for child in children):
+        yield "path"
+
+
+def _nodes(count: int) -> Iterator[str]:
+    for kind in ("host", "ip"):
+        yield from (f"{kind}{node}" for node in range(count))
 
 
 def line(words: Sequence[str]) -> str:

@@ -1,13 +1,12 @@
 """What most adapters have in common: the manifest's command, the role's flags, the manifest's gates."""
 
-from collections.abc import Mapping
 from typing import Any, get_args
 
 from launcher.model.catalogue import spell
 from launcher.model.job import Role
 from launcher.model.manifest import Count, ManifestExpect
 from launcher.roles.base import Net, Replica
-from launcher.roles.placeholder import fill, values
+from launcher.roles.placeholder import Lookup, fill, values
 from launcher.run.script import Expect, Gate
 
 _COUNTS = frozenset(get_args(Count))
@@ -15,8 +14,8 @@ _COUNTS = frozenset(get_args(Count))
 
 def program(replica: Replica, net: Net, rank: int = 0) -> tuple[str, ...]:
     """The first words of the replica's command: the manifest's, placeholders filled."""
-    found = values(replica, net, rank)
-    return tuple(fill(word, found) for word in replica.role.manifest.program.command)
+    look = values(replica, net, rank)
+    return tuple(fill(word, look) for word in replica.role.manifest.program.command)
 
 
 def flags(role: Role) -> tuple[str, ...]:
@@ -36,12 +35,12 @@ def given(role: Role, name: str) -> bool:
 
 def gates(replica: Replica, net: Net) -> tuple[Gate, ...]:
     """The manifest's gates: placeholders filled, symbolic counts as numbers."""
-    found = values(replica, net)
+    look = values(replica, net)
     return tuple(
         Gate(
             kind=gate.kind,
-            url=fill(gate.url, found),
-            expect=tuple(_expect(expect, net, found) for expect in gate.expect),
+            url=fill(gate.url, look),
+            expect=tuple(_expect(expect, net, look) for expect in gate.expect),
             status=gate.status,
             model=net.served_name if gate.kind == "complete" else "",
         )
@@ -49,17 +48,17 @@ def gates(replica: Replica, net: Net) -> tuple[Gate, ...]:
     )
 
 
-def _expect(expect: ManifestExpect, net: Net, found: Mapping[str, str]) -> Expect:
+def _expect(expect: ManifestExpect, net: Net, look: Lookup) -> Expect:
     return Expect(
         at=expect.at,
-        equals=_counted(expect.equals, net, found),
-        count=_counted(expect.count, net, found),
-        has=fill(expect.has, found),
-        where=fill(expect.where, found),
+        equals=_counted(expect.equals, net, look),
+        count=_counted(expect.count, net, look),
+        has=fill(expect.has, look),
+        where=fill(expect.where, look),
     )
 
 
-def _counted(value: Any, net: Net, found: Mapping[str, str]) -> Any:
+def _counted(value: Any, net: Net, look: Lookup) -> Any:
     if isinstance(value, str) and value in _COUNTS:
         return net.count(value)
-    return fill(value, found)
+    return fill(value, look)

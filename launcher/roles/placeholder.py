@@ -4,7 +4,8 @@ They are the manifest's alone. What users write (flags, environment, preambles) 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from launcher.model.manifest import Manifest
@@ -12,48 +13,72 @@ from launcher.roles.base import Net, Replica
 from launcher.run.script import ref
 from launcher.text.document import KeyPath
 
-NAMES = frozenset(
-    {"python", "ip", "host", "rank", "replica", "model", "served_name", "public", "workers_file", "run"},
-)
-"""All there are, besides `port.NAME` for each of the manifest's ports."""
-
 PORT = "port."
 WORKERS_FILE = "workers.json"
 """The file of all endpoints, relative to the run directory."""
 
+Lookup = Callable[[str], str | None]
+"""Name of a placeholder → what it stands for; None if it means nothing."""
+
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z_]*(?:\.[A-Za-z0-9_-]+)?)\}")
 
 
-def fill(value: Any, values: Mapping[str, str]) -> Any:
-    """`value` (text, list, table or plain scalar) with each placeholder replaced; keys stay as they are."""
+def fill(value: Any, look: Lookup) -> Any:
+    """`value` (text, list, table or plain scalar) with each placeholder replaced by what `look` says for its
+    name; those it has nothing for, and keys, stay as they are.
+    """
     if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), value)
+        return _filled(value, look)
     if isinstance(value, list):
-        return [fill(item, values) for item in value]
+        return [fill(item, look) for item in value]
     if isinstance(value, dict):
-        return {key: fill(item, values) for key, item in value.items()}
+        return {key: fill(item, look) for key, item in value.items()}
     return value
 
 
-def values(replica: Replica, net: Net, rank: int = 0) -> Mapping[str, str]:
-    """What each placeholder stands for in the step on the replica's node number `rank`.
+def _filled(text: str, look: Lookup) -> str:
+    pieces = list(_pieces(text))
+    for index in range(1, len(pieces), 2):
+        found = look(pieces[index])
+        pieces[index] = f"{{{pieces[index]}}}" if found is None else found
+    return "".join(pieces)
 
-    `python` is a late reference: which interpreter that is, the renderer or the machine knows.
-    """
-    node = replica.nodes[rank]
-    return {
-        "python": ref("python"),
-        "ip": ref("ip", node),
-        "host": ref("host", node),
-        "rank": str(rank),
-        "replica": str(replica.index),
-        "model": net.model or "",
-        "served_name": net.served_name,
-        "public": str(net.public),
-        "workers_file": f"{ref('run')}/{WORKERS_FILE}",
-        "run": ref("run"),
-        **{f"{PORT}{name}": str(number) for name, number in replica.ports.items()},
-    }
+
+@lru_cache(maxsize=1024)
+def _pieces(text: str) -> tuple[str, ...]:
+    """Text and names of placeholders in turn. A manifest's texts are filled for every replica."""
+    return tuple(_PLACEHOLDER.split(text))
+
+
+def values(replica: Replica, net: Net, rank: int = 0) -> Lookup:
+    """What each placeholder stands for in the step on the replica's node number `rank`."""
+
+    def look(name: str) -> str | None:
+        if name.startswith(PORT):
+            number = replica.ports.get(name[len(PORT) :])
+            return None if number is None else str(number)
+        make = _VALUES.get(name)
+        return None if make is None else make(replica, net, rank)
+
+    return look
+
+
+# `python` is a late reference: which interpreter that is, the renderer or the machine knows.
+_VALUES: Mapping[str, Callable[[Replica, Net, int], str]] = {
+    "python": lambda replica, net, rank: ref("python"),
+    "ip": lambda replica, net, rank: ref("ip", replica.nodes[rank]),
+    "host": lambda replica, net, rank: ref("host", replica.nodes[rank]),
+    "rank": lambda replica, net, rank: str(rank),
+    "replica": lambda replica, net, rank: str(replica.index),
+    "model": lambda replica, net, rank: net.model or "",
+    "served_name": lambda replica, net, rank: net.served_name,
+    "public": lambda replica, net, rank: str(net.public),
+    "workers_file": lambda replica, net, rank: f"{ref('run')}/{WORKERS_FILE}",
+    "run": lambda replica, net, rank: ref("run"),
+}
+
+NAMES = frozenset(_VALUES)
+"""All there are, besides `port.NAME` for each of the manifest's ports."""
 
 
 def unknown(manifest: Manifest, model: bool = True) -> Iterator[tuple[KeyPath, str]]:
