@@ -18,6 +18,7 @@ UNKNOWN = "unknown"
 WAITING = "waiting"
 RUNNING = "running"
 ENDED = "ended"
+_SILENT = "no outcome was written: keeper and supervisor were killed, or the run directory could not be written"
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _ended(run: Run, facts: dict[str, Any]) -> Status:
         return Status(UNKNOWN, cause="the run directory was written by another version, or is damaged", **facts)
     if lock.holder(str(run.path)) is None:
         return Status(CREATED, **facts)
-    return Status(LOST, exit=1, cause="keeper and supervisor were killed", **facts)
+    return Status(LOST, exit=1, cause=_SILENT, **facts)
 
 
 def _held(run: Run) -> bool:

@@ -49,13 +49,11 @@ class World(Protocol):
         """Kills what a run left behind; returns the pids of what would not die."""
 
 
+@dataclass
 class Real:
-    """The world as it is."""
+    """The world as it is; `environ` is what commands see of the environment."""
 
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of this process."""
-        return os.environ
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def now(self) -> float:
         """Wall-clock time, seconds since the epoch."""

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from launcher.run import lock, outcome, proc, sweep
 from launcher.run.farewell import farewell
@@ -49,7 +49,8 @@ def _begin(run: str, report: Optional[int]) -> int:
     with rescue:
         try:
             os.chdir(run)
-            _redirect(everything=report is not None)
+            if report is not None:
+                _redirect((0, 1, 2))
             proc.adopt_orphans()
             held = lock.take(run)
             journal = Journal(run)
@@ -57,6 +58,7 @@ def _begin(run: str, report: Optional[int]) -> int:
             _tell(report, "cannot keep the run %s: %s" % (run, error))
             return 1
         _tell(report, None)
+        _redirect((2,))
         code = keep(run, journal)
         os.close(held)
         return code
@@ -123,18 +125,16 @@ def _stopping(run: str) -> Dict[str, Any]:
         return {}
 
 
-def _redirect(everything: bool) -> None:
-    """Standard error into the supervisor's log; with `everything` the other two away from whoever called."""
+def _redirect(numbers: Sequence[int]) -> None:
+    """Standard input from nowhere, output and error into the supervisor's log: those that are asked for."""
     try:
         log = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
-        if not everything:
-            return
-        log = os.open(os.devnull, os.O_RDWR)
-    null = os.open(os.devnull, os.O_RDWR)
-    for number, handle in ((0, null), (1, log if everything else 1), (2, log)):
-        if number != handle:
-            os.dup2(handle, number)
+        # A full disk: its messages are lost, its outcome has a place of its own.
+        log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for number in numbers:
+        os.dup2(null if number == 0 else log, number)
     for handle in (log, null):
         if handle > 2:
             os.close(handle)

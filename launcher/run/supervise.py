@@ -46,7 +46,8 @@ class Supervisor:
         self._open: Set[str] = set()
         self._shut: Dict[str, Shut] = {}
         self._untold: Dict[str, Shut] = {}
-        self._told = self._began
+        self._told: Dict[str, float] = {}
+        self._looked = self._began
         self._halt = threading.Event()
         self._asked_ready = False
 
@@ -171,6 +172,7 @@ class Supervisor:
             self.end(outcome.broken("asking the gates of `%s` failed: %s" % (item.step, item.cause)))
         elif isinstance(item, Shut):
             self._shut[item.step] = self._untold[item.step] = item
+            self._tell(item.step)
         elif item.step == _RUN:
             self.phase = READY
             self._untold.clear()
@@ -210,14 +212,22 @@ class Supervisor:
             self.end(outcome.broken("the keeper was killed"))
         elif self.phase != READY and moment - self._began > script.budgets.ready:
             self.end(self._expired(script))
-        elif moment - self._told > _TICK:
-            self._told = moment
-            for shut in self._untold.values():
-                step = "" if shut.step == _RUN else shut.step
-                self.journal.note("gate-shut", step=step, gate=blame.gate(shut.gate), said=shut.said)
-            self._untold.clear()
+        elif moment - self._looked > _TICK:
+            self._looked = moment
+            for step in list(self._untold):
+                self._tell(step)
             if not os.path.exists(os.path.join(self.run, FILE)):
                 self.end(outcome.broken("the run directory has vanished"))
+
+    def _tell(self, step: str) -> None:
+        """Journals why a gate is shut, at most once a second for each step."""
+        moment = time.monotonic()
+        if moment - self._told.get(step, 0.0) < _TICK:
+            return
+        self._told[step] = moment
+        shut = self._untold.pop(step)
+        name = "" if step == _RUN else step
+        self.journal.note("gate-shut", step=name, gate=blame.gate(shut.gate), said=shut.said, after=self._seconds())
 
     def _expired(self, script: Script) -> Verdict:
         budget = script.budgets.ready
