@@ -69,7 +69,7 @@ class Diagnostic:
     exit: int = 3
 
 
-@dataclass
+@dataclass(eq=False)
 class Refused(Exception):
     """Raised by a stage that cannot go on; carries all it found, never just the first."""
 

@@ -10,6 +10,7 @@ BYTES = 1 << 20
 BRACKETS = 64
 PARTS = 32
 DIGITS = 4300  # Python's own limit (`sys.int_info.default_max_str_digits`, since 3.11)
+FINDINGS = 20  # that are told of one text; it is refused anyhow
 LEVELS = 128  # of nested tables and lists: headers, dotted keys and brackets together
 
 # Strings and comments come whole, closed or not, so that a bracket or dot in them counts for nothing.

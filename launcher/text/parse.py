@@ -3,6 +3,7 @@
 import datetime as dt
 import tomllib
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from launcher.text import limits, syntax
@@ -73,7 +74,7 @@ def keypath(text: str) -> KeyPath:
 
 
 def _refuse(findings: Iterable[Diagnostic]) -> None:
-    found = list(findings)
+    found = list(islice(findings, limits.FINDINGS))
     if found:
         raise Refused(found)
 

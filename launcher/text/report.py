@@ -81,10 +81,10 @@ def _block(finding: Finding, paint: Paint) -> list[str]:
     head = paint(finding.severity, f"{finding.severity}[{finding.code}]")
     lines = [f"{head}{paint('message', ': ' + _indented(finding.message, 0))}"]
     if finding.region:
-        lines += _snippet(finding.region, gutter, "-->", paint)
+        lines.append(_arrow(finding.region, gutter, "-->", paint))
         lines += _marked(finding.region, gutter, paint, finding.severity)
     for region, message in finding.labels:
-        lines += _snippet(region, gutter, ":::", paint)
+        lines.append(_arrow(region, gutter, ":::", paint))
         lines += _marked(region, gutter, paint, "frame", message)
     for note in finding.notes:
         lines.append(f"{' ' * gutter} {paint('frame', '=')} note: {_indented(note, gutter + 9)}")
@@ -93,11 +93,11 @@ def _block(finding: Finding, paint: Paint) -> list[str]:
     return lines
 
 
-def _snippet(region: Region, gutter: int, arrow: str, paint: Paint) -> list[str]:
+def _arrow(region: Region, gutter: int, arrow: str, paint: Paint) -> str:
     where = _flat(region.document)
     if region.source is not None:
         where += f":{region.line}:{region.column}"
-    return [f"{' ' * max(1, gutter - 1)}{paint('frame', arrow)} {where}"]
+    return f"{' ' * max(1, gutter - 1)}{paint('frame', arrow)} {where}"
 
 
 def _marked(region: Region, gutter: int, paint: Paint, style: str, message: str = "") -> list[str]:

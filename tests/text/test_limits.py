@@ -112,6 +112,10 @@ def test_words_of_the_command_line_have_the_same_limits(text: str) -> None:
     assert {found.place.document.name for found in raised.value.diagnostics if found.place} == {"--set"}
 
 
+def test_findings_are_bounded() -> None:
+    assert len(findings("a = 1 # " + "\0" * 1000)) == limits.FINDINGS
+
+
 def test_codes_are_explained() -> None:
     told_codes = {code for _, _, rows in REFUSED for code, _, _ in rows}
     assert told_codes | {"toml-syntax"} == set(CODES)
