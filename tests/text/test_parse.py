@@ -49,7 +49,7 @@ def allowed(name: str, text: str) -> Document | None:
     return document
 
 
-@settings(max_examples=600)
+@settings(max_examples=500)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=40))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     document = allowed("f.toml", text)
@@ -57,7 +57,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         assert all(document.span((key,)).end > 0 for key in document.data)
 
 
-@settings(max_examples=600)
+@settings(max_examples=500)
 @given(seed=st.integers(0, 2**64), count=st.integers(1, 4))
 def test_mutated_recipe_is_parsed_or_refused(seed: int, count: int) -> None:
     random, text = Random(seed), RECIPE
@@ -70,7 +70,7 @@ def test_mutated_recipe_is_parsed_or_refused(seed: int, count: int) -> None:
         assert all(document.span((key,)).end > 0 for key in document.data)
 
 
-@settings(max_examples=600)
+@settings(max_examples=500)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_any_word_is_taken_or_refused(text: str) -> None:
     for read in (assignment, keypath):

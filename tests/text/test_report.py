@@ -226,40 +226,6 @@ def test_color() -> None:
     )
 
 
-SNIPPETS: list[tuple[str, Diagnostic, str]] = [
-    ("empty file", at("f", "", 0), " --> f:1:1\n  |\n1 |\n  | ^"),
-    ("end of file", at("f", "a = [\n", 6), " --> f:2:1\n  |\n2 |\n  | ^"),
-    ("no newline at the end", at("f", "a = [", 5), " --> f:1:6\n  |\n1 | a = [\n  |      ^"),
-    ("past the end", at("f", "a = [", 99), " --> f:1:6\n  |\n1 | a = [\n  |      ^"),
-    ("end of a line", at("f", "a =\r\nb", 3), " --> f:1:4\n  |\n1 | a =\n  |    ^"),
-    ("carriage return", at("f", "a = 1\r\nb = 22\r\n", 11, 2), " --> f:2:5\n  |\n2 | b = 22\n  |     ^^"),
-    ("tabs", at("f", "\ta\t= 1", 5), " --> f:1:6\n  |\n1 |     a   = 1\n  |           ^"),
-    ("tab marked", at("f", "ab\tc", 2), " --> f:1:3\n  |\n1 | ab  c\n  |   ^^"),
-    ("wide", at("f", "名前 = '日本'", 5, 4), " --> f:1:6\n  |\n1 | 名前 = '日本'\n  |        ^^^^^^"),
-    ("emoji", at("f", "'😀' = x", 6), " --> f:1:7\n  |\n1 | '😀' = x\n  |        ^"),
-    ("combining", at("f", "'e\u0301' = x", 7), " --> f:1:8\n  |\n1 | 'e\u0301' = x\n  |       ^"),
-    ("escape", at("f", "a = '\x1b[31m'", 5), " --> f:1:6\n  |\n1 | a = '␛[31m'\n  |      ^"),
-    ("direction", at("f", "a = '\u202ex'", 5), " --> f:1:6\n  |\n1 | a = '�x'\n  |      ^"),
-    ("line 100", at("f", "\n" * 99 + "a", 99), "  --> f:100:1\n    |\n100 | a\n    | ^"),
-    ("hidden in a name", at("a\n\x1b[2J", "a", 0), " --> a␊␛[2J:1:1\n  |\n1 | a\n  | ^"),
-    (
-        "end of a long line",
-        at("f", "a = '" + "x" * 200 + "' !", 207),
-        " --> f:1:208\n  |\n1 | …" + "x" * 22 + "' !\n  | " + " " * 25 + "^",
-    ),
-    (
-        "whole long line",
-        at("f", "a = '" + "x" * 200 + "'", 4, 202),
-        " --> f:1:5\n  |\n1 | a = '" + "x" * 95 + "…\n  |     " + "^" * 96,
-    ),
-]
-
-
-@pytest.mark.parametrize(("finding", "expected"), [row[1:] for row in SNIPPETS], ids=[row[0] for row in SNIPPETS])
-def test_snippet(finding: Diagnostic, expected: str) -> None:
-    assert full([finding]) == "error[c]: m\n" + expected
-
-
 def test_label_on_a_whole_document() -> None:
     place = Place(Document("other", "a = 1", {"a": 1}))
     assert full([Diagnostic("c", "m", None, labels=(Label(place, "see there"),))]) == (
