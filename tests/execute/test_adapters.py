@@ -56,5 +56,6 @@ def test_all_unknown_ones_are_refused_at_their_places(foreign):
         ("no adapter is named `zzzzzz`", None),
     ]
     assert found[0].help == "did you mean `plain`?"
+    assert found[2].help
     assert "`direct`" in found[2].help
     assert {each.code for each in found} == set(CODES)

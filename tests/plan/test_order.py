@@ -2,13 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.model.job import Role
 from launcher.plan.order import order
 from tests.jobs import manifest, role, router
 
 ENGINE = manifest("engine", kind="engine")
 
 
-def box(name, *after):
+def box(name: str, *after: str) -> Role:
     return role(name, manifest("box", after=list(after)))
 
 

@@ -1,20 +1,22 @@
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.model.job import Role
-from launcher.plan.place import Seat, place
+from launcher.plan.place import Layout, Seat, place
 from tests.jobs import manifest, role
 
 BOX = manifest()
 NOTHING = manifest("nothing", program={})
 
 
-def box(name, gpus=0, replicas=1, on=None):
+def box(name: str, gpus: int = 0, replicas: int = 1, on: str | None = None) -> Role:
     return role(name, BOX, gpus=gpus, replicas=replicas, on=on)
 
 
-def where(layout):
+def where(layout: Layout) -> list[str]:
     """`role-index@nodes:gpus`, one a seat."""
     return [
         f"{s.role}-{s.index}@{','.join(map(str, s.nodes))}" + (f":{s.gpus[0]}-{s.gpus[-1]}" if s.gpus else "")
@@ -114,7 +116,7 @@ def floors(draw) -> tuple[list[Role], int]:
     """Roles that can be placed."""
     node = draw(st.integers(1, 8))
     sizes = st.one_of(st.integers(0, node), st.integers(1, 4).map(lambda n: n * node))
-    roles = []
+    roles: list[Role] = []
     for number in range(draw(st.integers(1, 6))):
         gpus = draw(sizes)
         beside = [None, "dedicated"] + ([] if gpus else ["head", *(each.name for each in roles)])
@@ -146,8 +148,8 @@ def test_no_node_is_empty_and_dedicated_nodes_are_the_role_s_own(floor):
                 assert _beside(names, other.role) == seat.role
 
 
-def _beside(names, name):
+def _beside(names: Mapping[str, Role], name: str) -> str:
     """The role at the end of a chain of `on`."""
-    while names[name].on in names:
-        name = names[name].on
+    while (on := names[name].on) in names:
+        name = str(on)
     return name

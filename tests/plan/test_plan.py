@@ -1,11 +1,13 @@
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.model.job import Role
 from launcher.plan.plan import plan
-from launcher.plan.step import Mount
+from launcher.plan.step import Mount, Plan, Step
 from launcher.run.script import bind, ref, to_data
 from launcher.text.diagnostic import Refused
 from tests.jobs import adapters, cluster, job, manifest, role, router, site
@@ -13,11 +15,11 @@ from tests.jobs import adapters, cluster, job, manifest, role, router, site
 BOX = manifest(ports={"http": {"base": 7000}, "side_channel": {"base": 7100}}, metrics={"port": "http", "path": "/m"})
 
 
-def planned(*roles, **fields):
+def planned(*roles: Role, **fields: Any) -> Plan:
     return plan(job(*roles, **fields), adapters())
 
 
-def step(found, name):
+def step(found: Plan, name: str) -> Step:
     return next(each for each in found.steps if each.name == name)
 
 

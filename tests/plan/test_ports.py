@@ -8,7 +8,7 @@ from launcher.plan.place import Seat
 from launcher.plan.ports import allocate, public
 
 
-def seats(*text):
+def seats(*text: str) -> list[Seat]:
     """`role@node`, one a seat."""
     return [Seat(role, index, (int(node),), ()) for index, (role, node) in enumerate(each.split("@") for each in text)]
 

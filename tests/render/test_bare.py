@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ RUN = ref("run")
 PYTHON = ref("python")
 
 
-def step(**fields):
+def step(**fields: Any) -> Step:
     return Step("w", "worker", (0,), (PYTHON, "-m", "x"), **fields)
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from launcher.plan.step import Mount, Step
@@ -9,11 +11,11 @@ from tests.jobs import cluster
 DIGEST = "sha256:" + "0" * 64
 
 
-def step(reference="nvcr.io/a/b:1", **fields):
+def step(reference: str | None = "nvcr.io/a/b:1", **fields: Any) -> Step:
     return Step("w", "worker", (0,), ("serve", f"--at={ref('run')}/x"), reference=reference, **fields)
 
 
-def words(made, **versions):
+def words(made: Step, **versions: str | None) -> list[str]:
     return [shown(word) for word in container(made, cluster(versions=versions))]
 
 

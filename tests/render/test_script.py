@@ -1,28 +1,31 @@
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.model.cluster import Cluster
+from launcher.model.job import Role
 from launcher.plan.plan import plan
 from launcher.render.script import line, render
-from launcher.run.script import bind, dump, load, ref, to_data
+from launcher.run.script import Child, Script, bind, dump, load, ref, to_data
 from tests.jobs import adapters, cluster, job, manifest, role, router, site
 from tests.plan.test_plan import jobs
 
 IMAGE = "nvcr.io/a/b:1"
 
 
-def rendered(*roles, on=None, **fields):
+def rendered(*roles: Role, on: Cluster | None = None, **fields: Any) -> Script:
     made = job(*roles, on=on, **fields)
     return render(plan(made, adapters()), made.cluster)
 
 
-def child(script, name):
+def child(script: Script, name: str) -> Child:
     return next(each for each in script.children if each.name == name)
 
 
-def slots(script):
+def slots(script: Script) -> dict[str, str]:
     return {name: f"/{name}" for name in script.slots}
 
 
@@ -104,6 +107,6 @@ def test_a_script_of_any_plan_survives_its_file_and_binds(made, env, words):
     assert {name: extra.env[name] for name in env} == env
 
 
-def fields(each):
+def fields(each: Role) -> dict[str, Any]:
     names = ("env", "flags", "gpus", "replicas", "on", "setup")
     return {name: getattr(each, name) for name in names}

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from launcher.plan.step import Step
@@ -5,11 +7,11 @@ from launcher.render.srun import env, srun
 from launcher.run.script import shown
 
 
-def step(nodes=(0,), **fields):
+def step(nodes: tuple[int, ...] = (0,), **fields: Any) -> Step:
     return Step("worker-1", "worker", nodes, ("true",), **fields)
 
 
-def words(made):
+def words(made: Step) -> list[str]:
     return [shown(word) for word in srun(made)]
 
 

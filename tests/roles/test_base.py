@@ -1,12 +1,13 @@
 import pytest
 
+from launcher.model.job import Mode
 from launcher.roles import MODULES
 from launcher.roles.base import Endpoint, Net, nominal
 from launcher.run.script import ref
 from tests.jobs import adapters, job, role, router
 
 
-def endpoint(mode, ranks=1):
+def endpoint(mode: Mode, ranks: int = 1) -> Endpoint:
     return Endpoint("w", "w", "http://x", mode, "vllm", ranks=ranks)
 
 

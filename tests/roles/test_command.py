@@ -1,6 +1,7 @@
 import pytest
 
 from launcher.model.catalogue import load
+from launcher.model.job import Role
 from launcher.roles.base import Endpoint, Net, Replica
 from launcher.roles.command import flags, gates, given, program
 from launcher.run.script import Expect, ref
@@ -11,7 +12,7 @@ NET = Net(ENDPOINTS, (), 8000, "router", "tiny", None)
 SMG = load((ROOT / "manifests/flags/smg/1.13.0.json").read_text(encoding="utf-8"))
 
 
-def replica(made):
+def replica(made: Role) -> Replica:
     return Replica(made, 0, "r", (1,), (), {"http": 6100})
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from launcher.roles.base import Net, Replica
 from tests.jobs import adapters, job, manifest, role
 
 DIRECT = adapters()["direct"]
@@ -27,4 +28,6 @@ def test_exactly_one_worker(roles, messages):
 def test_it_starts_nothing_and_the_worker_is_the_front():
     made = job(role("worker"))
     assert DIRECT.front(made) == "worker"
-    assert DIRECT.endpoints(None) == DIRECT.tasks(None, None) == ()
+    replica = Replica(made.router, 0, "router", (0,), ())
+    assert DIRECT.endpoints(replica) == ()
+    assert DIRECT.tasks(replica, Net((), (), 8000, "worker", "m", None)) == ()

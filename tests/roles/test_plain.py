@@ -1,5 +1,6 @@
 import pytest
 
+from launcher.model.manifest import Manifest
 from launcher.plan.plan import plan
 from launcher.run.script import ref
 from tests.jobs import adapters, job, manifest, role, router
@@ -7,7 +8,7 @@ from tests.jobs import adapters, job, manifest, role, router
 ENGINE = manifest("mine", kind="engine", program={"command": ["serve", "{port.http}"]}, ports={"http": {"base": 7000}})
 
 
-def findings(uses, name="worker"):
+def findings(uses: Manifest, name: str) -> list[str]:
     made = role(name, uses)
     return [each.code for each in adapters()["plain"].check(job(made), made)]
 

@@ -1,20 +1,23 @@
 import json
+from typing import Any
 
 import pytest
 
+from launcher.model.job import Role
 from launcher.plan.plan import plan
+from launcher.plan.step import Plan, Step
 from launcher.run.script import ref
-from launcher.sim.parser import settings
+from launcher.sim.parser import Settings, settings
 from tests.jobs import adapters, job, role, router, site
 
 IP = ref("ip", 0)
 
 
-def planned(*roles, **fields):
+def planned(*roles: Role, **fields: Any) -> Plan:
     return plan(job(*roles, router(), **fields), adapters())
 
 
-def started(step):
+def started(step: Step) -> Settings:
     """The settings the simulated engine reads from the step's words."""
     assert step.words[:3] == (ref("python"), "-m", "launcher.sim")
     return settings(step.words[3:])

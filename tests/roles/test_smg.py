@@ -1,8 +1,11 @@
+from typing import Any
+
 import pytest
 
 from launcher.model.catalogue import load
+from launcher.model.job import Mode, Role
 from launcher.plan.plan import plan
-from launcher.roles.base import Endpoint, nominal
+from launcher.roles.base import Endpoint, Scheme, Wire, nominal
 from launcher.run.script import ref
 from tests.jobs import ROOT, adapters, job, manifest, role, router
 
@@ -12,7 +15,7 @@ SGLANG = {"personality": "sglang"}
 ADAPTER = adapters()["smg"]
 
 
-def words(*roles, **fields):
+def words(*roles: Role, **fields: Any) -> tuple[str, ...]:
     return plan(job(*roles, **fields), adapters()).steps[-1].words
 
 
@@ -64,12 +67,12 @@ def test_every_word_is_a_flag_of_the_real_program():
                 assert SMG.find(word[2:].partition("=")[0]), word
 
 
-def endpoint(mode, wire="vllm", scheme="http", handoff="none", bootstrap=None):
-    return Endpoint(f"{mode}-0", mode, "http://x", mode, wire, scheme, handoff, bootstrap=bootstrap)
+def endpoint(mode: Mode, wire: Wire = "vllm", scheme: Scheme = "http", **fields: Any) -> Endpoint:
+    return Endpoint(f"{mode}-0", mode, "http://x", mode, wire, scheme, **fields)
 
 
-def pair(**fields):
-    return tuple(endpoint(mode, **fields) for mode in ("prefill", "decode"))
+def pair(**fields: Any) -> tuple[Endpoint, ...]:
+    return endpoint("prefill", **fields), endpoint("decode", **fields)
 
 
 @pytest.mark.parametrize(
