@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 """Seconds after which a test gives up waiting for what should come at once."""
 
+WORKER = (sys.executable, "-m", "launcher.sim", "--host", "127.0.0.1", "--port", "0", "--served-model-name", "tiny")
 T = TypeVar("T")
 _PLACE = re.compile(r"on http://[^\s]*:(\d+)$", re.MULTILINE)
 
@@ -144,9 +145,7 @@ class Start:
 
     def __call__(self, *words: str, env: Mapping[str, str] | None = None, speaks: bool = True) -> Program:
         """A worker of the model `tiny` on a free port of loopback, once it listens (not `speaks`: once it loads)."""
-        port = () if "--port" in words else ("--port", "0")
-        base = ("-m", "launcher.sim", "--host", "127.0.0.1", *port, "--served-model-name", "tiny")
-        program = self.run([sys.executable, *base, *words], env)
+        program = self.run([*WORKER, *words], env)
 
         def place() -> re.Match[str] | None:
             found = [line for line in program.text.splitlines() if not speaks or ", then speaks" not in line]
