@@ -73,6 +73,7 @@ def _model(linking: Linking, recipe: Source, place: Site) -> None:
 
 def _once(findings: list[Diagnostic]) -> list[Diagnostic]:
     """Each fault once: what is wrong in a file is wrong in what was merged from it too."""
-    return list({(finding.code, finding.place or finding.message): finding for finding in reversed(findings)}.values())[
-        ::-1
-    ]
+    found: dict[object, Diagnostic] = {}
+    for finding in findings:
+        found.setdefault((finding.code, finding.place or finding.message), finding)
+    return list(found.values())

@@ -103,7 +103,7 @@ def _role(value: str) -> str:
 
 _ROLE_TEST = _matching(
     "(?!.*-[0-9]+$)[a-z][a-z0-9_-]{0,30}",
-    "must be at most 31 characters a-z 0-9 _ -, a letter first and no number after the last dash",
+    "must be at most 31 characters a-z 0-9 _ -, a letter first, no `-` and number last",
 )
 
 FlagEntry = Annotated[FlagValue, PlainValidator(_flag), WithJsonSchema(FLAG_MARK)]
