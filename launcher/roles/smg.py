@@ -31,9 +31,6 @@ smg does so for SGLang over HTTP (bootstrap) and for vLLM over gRPC. For vLLM ov
         "engines-mixed": """Prefill and decode are different engines
 
 The KV cache of one engine means nothing to another: both roles need the same role manifest.""",
-        "router-replicas": """Several replicas of the router want one public port
-
-One port has one owner. Several replicas need a load balancer in front of them, which is not there yet.""",
     }
 
     def ports(self, role: Role) -> Mapping[str, Port]:
@@ -59,13 +56,6 @@ One port has one owner. Several replicas need a load balancer in front of them, 
         return (Task(words, gates=gates(replica, net)),)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
-        if role.replicas > 1:
-            yield Diagnostic(
-                code="router-replicas",
-                message=f"{role.replicas} replicas of the router cannot share one public port",
-                place=role.place("replicas"),
-                help="leave `replicas` out of `[router]`",
-            )
         halves = [endpoint for endpoint in endpoints if endpoint.mode != "aggregate"]
         wires = sorted({endpoint.wire for endpoint in halves})
         if len(wires) > 1:

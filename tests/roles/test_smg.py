@@ -105,8 +105,3 @@ def test_pairing_is_judged_by_endpoints_alone(endpoints, codes):
 def test_the_simulated_engines_are_judged_as_the_real_ones(flags, codes):
     made = job(role("prefill", flags=flags), role("decode", flags=flags), router())
     assert [each.code for each in ADAPTER.check(made, made.router, nominal(made, adapters()))] == codes
-
-
-def test_one_public_port_has_one_owner():
-    made = job(role("worker"), router(replicas=2))
-    assert [each.code for each in ADAPTER.check(made, made.router, ())] == ["router-replicas"]
