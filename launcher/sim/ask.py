@@ -10,6 +10,8 @@ from launcher.sim.text import MAX_MODEL_LEN, Limits, words
 
 NATIVE_TOKENS = 128
 """`max_new_tokens` of SGLang's own wire where the client gives none (SGLang 0.5.23)."""
+MOST_ANSWERS = 128
+"""Answers to one prompt that a client may ask for."""
 COMPLETION_TOKENS = 16
 """`max_tokens` of a completion where the client gives none (OpenAI; vLLM 0.32.0, SGLang 0.5.23)."""
 
@@ -99,11 +101,14 @@ def _ask(raw: Mapping[str, Any], prompts: tuple[tuple[str, ...], ...], most: int
     model = raw.get("model")
     if model is not None and not isinstance(model, str):
         raise Problem(400, "model: text is wanted", param="model")
+    count = _integer(raw, "n", 1) or 1
+    if count > MOST_ANSWERS:
+        raise Problem(400, f"n must be at most {MOST_ANSWERS}, got {count}.", param="n")
     return Ask(
         model=model,
         prompts=prompts,
         limits=limits,
-        count=_integer(raw, "n", 1) or 1,
+        count=count,
         stream=_flag(raw, "stream"),
         usage=_flag(options, "include_usage"),
         usage_always=_flag(options, "continuous_usage_stats"),

@@ -104,7 +104,7 @@ def fetch(host: str, port: int, key: str, patience: float) -> Record:
             sock.settimeout(patience + CONNECT)
             sock.sendall(f"GET {PATH}{_hex(key)}?{patience:g} HTTP/1.0\r\n\r\n".encode("ascii"))
             answer = b"".join(iter(lambda: sock.recv(65536), b""))
-    except (OSError, OverflowError, UnicodeError) as fault:
+    except (OSError, OverflowError, ValueError) as fault:
         raise Lost(f"no hand-over from {place}: {fault}") from fault
     return _parsed(answer, place)
 

@@ -65,8 +65,8 @@ def document(data: Any, status: int = 200) -> Response:
 
 
 def encode(data: Any) -> bytes:
-    """`data` as compact JSON in UTF-8."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    """`data` as compact JSON in UTF-8; half a surrogate pair, which no UTF-8 can hold, becomes `?`."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 class Inbox:

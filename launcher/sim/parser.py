@@ -209,6 +209,9 @@ def _agree(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
         made.error("argument --kv-transfer-config: belongs to --personality vllm")
     if given.disaggregation_mode != "null" and given.personality != "sglang":
         made.error("argument --disaggregation-mode: belongs to --personality sglang")
+    for flag, value in (("--name", given.name), ("--served-model-name", given.served_model_name)):
+        if value and not value.isprintable():
+            made.error(f"argument {flag}: only printable characters are wanted, not {value!r}")
     if given.exit_code is not None and given.fail_after is None and given.fail_after_requests is None:
         made.error("argument --exit-code: needs --fail-after or --fail-after-requests")
 

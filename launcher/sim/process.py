@@ -51,7 +51,8 @@ def _open(wanted: Settings, since: float, stop: threading.Event) -> list[Server]
     others = [_other(listener) for listener in worker.handoff.listeners()]
     servers = [*others, Server(sock, worker.answer)]
     mine = kind.settings
-    place = f"{wanted.personality} on http://{wanted.host}:{mine.port}"
+    host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
+    place = f"{wanted.personality} on http://{host}:{mine.port}"
     if not loading.done and not kind.opens_early:
         say(f"sim: {mine.name} loads, then speaks {place}")
         if stop.wait(loading.left()):

@@ -158,7 +158,8 @@ class Start:
     def run(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> Program:
         """Any program; nothing is waited for."""
         log = self.folder / f"{len(self.programs)}.log"
-        clean = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **(env or {})}
+        kept = {name: os.environ[name] for name in ("PYTHONPYCACHEPREFIX",) if name in os.environ}
+        clean = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **kept, **(env or {})}
         with log.open("wb") as out:
             process = subprocess.Popen(
                 list(words),

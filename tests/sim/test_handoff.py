@@ -134,7 +134,7 @@ def changed(params: Mapping[str, Any], what: str) -> tuple[dict[str, Any], str]:
     (closed,) = ports(1)
     wrong: Mapping[str, tuple[dict[str, Any], str]] = {
         "port": ({"remote_port": closed}, f"127.0.0.1:{closed}: [Errno 111] Connection refused"),
-        "host": ({"remote_host": "no-such-host.invalid"}, "no-such-host.invalid"),
+        "host": ({"remote_host": "127.0.0.2"}, "no hand-over from 127.0.0.2:"),
         "request": ({"remote_request_id": "cmpl-other"}, "it has no such prompt"),
         "huge port": ({"remote_port": 99999}, "no hand-over from 127.0.0.1:99999"),
     }
@@ -274,7 +274,7 @@ def test_sglang_decode_says_it_recomputed(trio: Trio) -> None:
 ADDRESSES = [
     ({"bootstrap_port": None}, "127.0.0.1:None, room 7: an address is missing"),
     ({"bootstrap_host": None}, "None:"),
-    ({"bootstrap_host": "no-such-host.invalid"}, "no-such-host.invalid"),
+    ({"bootstrap_host": "127.0.0.2"}, "no hand-over from 127.0.0.2:"),
     ({"bootstrap_room": 8}, "it has no such prompt"),
 ]
 

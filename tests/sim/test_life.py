@@ -71,6 +71,14 @@ def test_port_that_is_taken_while_the_model_loads(start: Start) -> None:
     assert worker.text.splitlines()[-1] == f"sim: error: cannot listen on port {worker.port}: Address already in use"
 
 
+def test_ipv6(start: Start) -> None:
+    worker = start("--host", "::1")
+    connection = http.client.HTTPConnection("::1", worker.port, timeout=30)
+    connection.request("GET", "/health")
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
 def test_wrong_command_line_ends_at_once(start: Start) -> None:
     program = start.run([sys.executable, "-m", "launcher.sim", "--no-such-flag"])
     assert program.wait() == 2

@@ -35,6 +35,8 @@ REFUSED = [
     (("--kv-transfer-config", NIXL[:-1] + ',"kv_load_failure_policy":"x"}'), "one of fail, recompute is wanted"),
     (("--personality", "sglang", "--kv-transfer-config", NIXL), "belongs to --personality vllm"),
     (("--disaggregation-mode", "decode"), "belongs to --personality sglang"),
+    (("--name", "w\r\n"), "argument --name: only printable characters are wanted, not 'w\\r\\n'"),
+    (("--served-model-name", "a\x1b"), "argument --served-model-name: only printable characters are wanted"),
 ]
 
 
