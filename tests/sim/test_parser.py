@@ -91,3 +91,8 @@ def test_catalogue_is_the_parser() -> None:
 def test_manifest_speaks_of_this_version() -> None:
     manifest = (ROOT / "manifests" / f"{NAME}.toml").read_text(encoding="utf-8")
     assert f'version = "{VERSION}"' in manifest
+
+
+def test_guide_names_every_flag() -> None:
+    guide = (ROOT / "docs" / "guides" / "sim.md").read_text(encoding="utf-8")
+    assert [spelling for action in actions() for spelling in action.option_strings if f"`{spelling}" not in guide] == []
