@@ -15,8 +15,51 @@ system's own words. Exit code 1.""",
 
 What happened was not foreseen. Please report it with the output of the same command under
 `LAUNCH_DEBUG=1`, which shows where. Exit code 1.""",
-    "not-utf-8": """A file is not UTF-8
+    "no-scheduler": """The cluster's scheduler cannot be used
 
-Recipes, role manifests and cluster files are TOML, and TOML is UTF-8. Exit code 3.""",
+`launch up` starts runs on this machine. A cluster with `scheduler = "slurm"` can be checked, planned and
+rendered: `launch render RECIPE --cluster NAME` shows what would be executed there. Exit code 5.""",
+    "run-failed": """A step of the run ended
+
+A critical step that should last to the end of the run ended (with any exit code, 0 included), or one that
+should finish did so with another exit code than 0. The run is over: the message names the first step that
+ended, in which phase, what it said first that looks like an error, and its last lines. Exit code 7.""",
+    "run-expired": """The run was not ready in time
+
+Every step lives, and a gate is still shut: the message names it and what it last said. The budget is
+`[ready] timeout` of the recipe, or `--timeout`. Exit code 6.""",
+    "run-broken": """The launcher itself could not go on
+
+Its keeper or supervisor was killed, the run directory could not be written, or it has vanished. Whatever
+the run had started was ended. Exit code 1.""",
+    "run-directory": """The run directory cannot be made or read
+
+Every run has a directory of its own under `$XDG_STATE_HOME/launch/runs` (`~/.local/state/launch/runs`),
+written before anything starts. Exit code 1.""",
+    "run-start": """The supervisor did not start
+
+The process that looks after a run could not be started, or ended at once; the message has its reason. Nothing
+of the recipe was started. Exit code 1.""",
+    "run-elsewhere": """The run is on another machine
+
+Run directories may lie on a file system that several machines share; a run is stopped on the machine that it
+runs on. Exit code 1.""",
+    "run-left": """Something of the run cannot be killed
+
+A process that hangs in the kernel (a dead file system, a driver) ignores every signal. The message has its
+process ids. Exit code 1.""",
+    "run-ended": """The run has ended
+
+A command can be run in a step only as long as the run lives. Exit code 1.""",
+    "unknown-run": """No run, or more than one, is meant
+
+A run is named by its whole id, by the start of just one id, or as `last`, the newest. `launch ps --all` lists
+them. Exit code 2.""",
+    "unknown-step": """The run has no such step or role
+
+`launch ps --json` lists the steps of every run; a role stands for its steps. Exit code 2.""",
+    "wait-expired": """What was waited for has not come
+
+`launch wait --timeout` gave up; the run goes on as it is. Exit code 6.""",
 }
 """Code → page; the first line is its summary. Checks and audits have theirs as docstrings."""

@@ -74,6 +74,8 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepa
     findings = audited(job, made, {**slots, "run": "the run directory"})
     if errors(findings):
         raise Refused(findings)
+    if findings:
+        refuse(findings, terminal)
     return Prepared(job, made, script, slots)
 
 

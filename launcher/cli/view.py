@@ -1,5 +1,6 @@
 """A plan in words and lines that people like to read."""
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from launcher.cli.terminal import paint
 from launcher.plan.step import Plan, Step
 from launcher.run.script import CLOSE, OPEN, Expect, Gate, shown
 
+_FLAG = re.compile(r"--?[A-Za-z]")
 _OURS = "LAUNCH_"
 """Variables every step gets; `launch render` shows them."""
 
@@ -55,7 +57,7 @@ def words(argv: Sequence[str]) -> Iterator[str]:
     """Command words on lines, each flag with its values on one of its own, quoted as for a shell."""
     line: list[str] = []
     for word in argv:
-        if line and word.startswith("-") and (len(word) > 2 or line[0].startswith("-")):
+        if line and _FLAG.match(word) and (len(word) > 2 or line[0].startswith("-")):
             yield " ".join(line)
             line = []
         line.append(quoted(word))

@@ -51,5 +51,5 @@ def _child(script: Script, name: str) -> Child:
 def _step(run: Run, child: Child, words: Sequence[str]) -> Step:
     """A step of the same place with other words and no preamble: its environment directory is first on PATH."""
     plan: Mapping[str, Any] = json.loads((run.path / PLAN).read_text(encoding="utf-8"))["plan"]
-    found = next((step for step in plan["steps"] if step["name"] == child.name), {})
+    found: Mapping[str, Any] = next((step for step in plan["steps"] if step["name"] == child.name), {})
     return Step(child.name, child.role, (0,), tuple(words), reference=found.get("reference"))

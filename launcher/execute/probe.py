@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
 from launcher.execute.ports import owner
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
@@ -30,11 +31,11 @@ def audited(job: Job, plan: Plan, slots: Mapping[str, str]) -> list[Diagnostic]:
     plan = here(plan, slots)
     facts: dict[Question, Answer] = {}
     for _ in range(ROUNDS):
-        findings, questions = audit(job, plan, facts)
+        questions = audit(job, plan, facts)[1]
         if not questions:
-            return findings
+            break
         facts.update(answers(questions))
-    return audit(job, plan, facts)[0]
+    return list(allowed(audit(job, plan, facts)[0], job.recipe.allow))
 
 
 def answers(questions: Iterable[Question]) -> Facts:

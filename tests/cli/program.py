@@ -4,18 +4,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = (sys.executable, "-m", "launcher")
 
 
-@dataclass(frozen=True)
 class Program:
     """`launch` in the directory `home`, which is its HOME, state and current directory."""
 
-    home: Path
+    def __init__(self, home: Path) -> None:
+        self.home = home
 
     def env(self, extra: Mapping[str, str | None] | None = None) -> dict[str, str]:
         """The environment of a run; None in `extra` takes a variable away."""

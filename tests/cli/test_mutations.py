@@ -8,11 +8,10 @@ from launcher.cli import main
 from tests.cli.mutation import mutations
 from tests.cli.program import ROOT
 
-SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "recipes").glob("*.toml"))] + [
-    """\
+WIDE = """\
 schema = 1
-name = "all-keys"
-allow = ["idle-gpus"]
+name = "wide"
+allow = ["mounts-ignored"]
 extends = "quickstart.toml"
 [model]
 path = "/models/m"
@@ -21,12 +20,12 @@ served_name = "m"
 manifest = "sim"
 env = { A = "1", B = '{"json": [1, 2]}' }
 env_from = ["HF_TOKEN"]
-[roles.prefill]
-replicas = 2
-setup = "ulimit -n 4096"
-flags = { model-delay = 0.5, personality = "sglang" }
-[roles.decode]
-on = "dedicated"
+flags = { personality = "sglang", token-latency = 0.5 }
+[roles.worker]
+setup = '''
+ulimit -n 4096
+'''
+on = "head"
 mounts = [{ source = "/data", target = "/data", read_only = true }]
 [router]
 kind = "smg"
@@ -37,15 +36,17 @@ timeout = "1h30m"
 public = 9000
 shift = 100
 [variants.small]
-roles.prefill.replicas = 1
+roles.worker.replicas = 1
 [on.gb300]
 defaults.gpus = 4
 """
-]
+QUICKSTART = (ROOT / "recipes" / "quickstart.toml").read_text(encoding="utf-8")
+SEEDS = [QUICKSTART, WIDE]
 
 
 def sweep(path: Path, count: int, seed: int, capsys: pytest.CaptureFixture[str]) -> set[int]:
     """Exit codes met; asserts what must hold for each text."""
+    (path.parent / "quickstart.toml").write_text(QUICKSTART, encoding="utf-8")
     statuses = set()
     for text in mutations(SEEDS, count, seed):
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -61,7 +62,14 @@ def sweep(path: Path, count: int, seed: int, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("seed", range(4))
 def test_mutated_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     assert sweep(tmp_path / "mutated.toml", 500, seed, capsys) == {0, 3}
-    assert [path.name for path in tmp_path.iterdir()] == ["mutated.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mutated.toml", "quickstart.toml"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeds_are_accepted(tmp_path: Path, seed: str) -> None:
+    (tmp_path / "quickstart.toml").write_text(QUICKSTART, encoding="utf-8")
+    (tmp_path / "seed.toml").write_text(seed, encoding="utf-8")
+    assert main(["check", str(tmp_path / "seed.toml")]) == 0
 
 
 @pytest.mark.heavy
