@@ -58,7 +58,7 @@ def start(child: Child, script: Script, run: str) -> Running:
             stdout=handle,
             stderr=handle,
             cwd=_encode(child.cwd),
-            env=environment(child, script.inherit, run, os.environb),
+            env=environment(child, script.inherit, run, shell()),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -80,6 +80,16 @@ def environment(child: Child, inherit: Tuple[str, ...], run: str, environ: Mappi
     found.update({_encode(name): _encode(value) for name, value in child.env.items()})
     found[VARIABLE.encode("ascii")] = os.fsencode(run)
     return found
+
+
+def shell() -> Bytes:
+    """The environment this process was started with.
+
+    Python's own view has more: where the locale is C it sets LC_CTYPE for itself (PEP 538, from 3.7 on).
+    """
+    with open("/proc/self/environ", "rb") as file:
+        entries = file.read().split(b"\0")
+    return dict(entry.split(b"=", 1) for entry in entries if b"=" in entry)
 
 
 def inherited(names: Tuple[str, ...], environ: Mapping[bytes, bytes]) -> Bytes:

@@ -1,12 +1,11 @@
 """The last words of a run, said when everything else is gone."""
 
-import os
 import subprocess
 from contextlib import suppress
 from typing import Any, Mapping, Union
 
 from launcher.run import prepare
-from launcher.run.child import inherited
+from launcher.run.child import inherited, shell
 from launcher.run.journal import Journal
 from launcher.run.outcome import Verdict
 
@@ -19,7 +18,7 @@ def farewell(run: str, journal: Journal, end: Union[Verdict, Mapping[str, Any]])
     # A script that cannot be read was never started either: nothing waits for its words.
     with suppress(OSError, ValueError):
         script = prepare.read(run)
-        env = inherited(script.inherit, os.environb)
+        env = inherited(script.inherit, shell())
         for argv in script.last_words:
             journal.note("last-words", argv=list(argv), ended=_say(argv, env, run))
     state, code = (end.state, end.exit) if isinstance(end, Verdict) else (end["state"], end["exit"])

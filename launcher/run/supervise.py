@@ -135,7 +135,7 @@ class Supervisor:
             born=running.born,
             argv=list(step.argv),
             env_from=list(step.env_from),
-            absent=child.absent(step, os.environb),
+            absent=child.absent(step, child.shell()),
             log=child.log(step),
         )
         if step.lasting and step.gates:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,38 @@ class Watched:
 
     def left(self) -> list[str]:
         return traces(self.path)
+
+
+class Web(ThreadingHTTPServer):
+    """A server inside the test: `answers` maps paths to status and body, `asked` has every request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__((HOST, 0), _Handler)
+        self.answers: dict[str, tuple[int, str]] = {}
+        self.asked: list[tuple[str, str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Web)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        self.server.asked.append((self.command, self.path, body))
+        status, text = self.server.answers.get(self.path, (404, "no such page"))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *words: object) -> None:
+        """Nothing: pytest shows what failed."""
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
