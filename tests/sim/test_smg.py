@@ -28,16 +28,16 @@ def ready(router: Program, **counts: int) -> Sequence[Any]:
     """The router's workers, once it has as many healthy ones of each kind as `counts` say, and no more."""
     wanted = {f"{kind}_count": counts.get(kind, 0) for kind in ("regular", "prefill", "decode")}
 
-    def look() -> Sequence[Any] | None:
+    def look() -> Any:
         assert router.process.poll() is None, router.text
         try:
             data = router.ask("/workers").data
         except ConnectionRefusedError:
             return None
         healthy = all(worker["is_healthy"] for worker in data["workers"])
-        return data["workers"] if healthy and data["stats"] == wanted else None
+        return data if healthy and data["stats"] == wanted else None
 
-    return until(look, f"SMG to have {wanted}")
+    return until(look, f"SMG to have {wanted}")["workers"]
 
 
 def url(worker: Program) -> str:
@@ -96,12 +96,17 @@ def test_sglang_at_the_wrong_bootstrap_port_fails(start: Start) -> None:
     assert f"127.0.0.1:{told}" in answer.body.decode()
 
 
-def test_vllm_prompts_are_recomputed_behind_http(start: Start) -> None:
-    """The trap: everything is ready and answers 200, and no prompt is handed over (smg 1.13.0)."""
+def nixl(start: Start) -> tuple[Program, Program]:
+    """A vLLM prefill worker and a decode worker."""
     (side,) = ports(1)
     env = {"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1", "VLLM_NIXL_SIDE_CHANNEL_PORT": str(side)}
     prefill = start("--name", "p0", "--kv-transfer-config", NIXL % "kv_producer", env=env)
-    decode = start("--name", "d0", "--kv-transfer-config", NIXL % "kv_consumer")
+    return prefill, start("--name", "d0", "--kv-transfer-config", NIXL % "kv_consumer")
+
+
+def test_vllm_prompts_are_recomputed_behind_http(start: Start) -> None:
+    """The trap: everything is ready and answers 200, and no prompt is handed over (smg 1.13.0)."""
+    prefill, decode = nixl(start)
     router = smg(start, "--pd-disaggregation", "--prefill", url(prefill), "--decode", url(decode))
     ready(router, prefill=1, decode=1)
     assert router.ask("/readiness").status == 200
@@ -112,3 +117,16 @@ def test_vllm_prompts_are_recomputed_behind_http(start: Start) -> None:
     assert decode.metrics()['sim:recomputed_requests_total{worker="d0"}'] == 2
     assert decode.metrics()['sim:handed_over_requests_total{worker="d0"}'] == 0
     assert prefill.metrics()['sim:prefilled_requests_total{worker="p0"}'] == 0
+
+
+def test_vllm_prompts_are_handed_over_where_smg_is_told_the_connector(start: Start) -> None:
+    """No flag tells it; a worker that is added by request may name its connector (smg 1.13.0)."""
+    prefill, decode = nixl(start)
+    router = smg(start, "--pd-disaggregation")
+    ready(router)
+    for worker, kind in ((prefill, "prefill"), (decode, "decode")):
+        labels = {"kv_connector": "NixlConnector"}
+        router.ask("/workers", {"url": url(worker), "worker_type": kind, "labels": labels})
+    ready(router, prefill=1, decode=1)
+    answer = router.complete("a b c").data
+    assert (answer["system_fingerprint"], answer["sim"]["prefilled_by"]) == ("d0:handed-over", "p0")
