@@ -42,7 +42,7 @@ def environment_name(case: Case) -> Iterator[Diagnostic]:
         for name, place in _names(role):
             if not _NAME.fullmatch(name):
                 better = re.sub(r"[^A-Za-z0-9_]", "_", name.partition("=")[0])
-                fine = _NAME.fullmatch(better)
+                fine = _NAME.fullmatch(better) and better.strip("_")
                 yield Diagnostic(
                     "environment-name",
                     f"`{name}` is not the name of a variable",
@@ -137,14 +137,15 @@ def secret_in_file(case: Case) -> Iterator[Diagnostic]:
         for name, value in role.env.items():
             named = _SECRET_NAME.fullmatch(name.upper()) and len(value) >= _SECRET_LENGTH
             if named or _SECRET_VALUE.search(value):
-                yield _secret(f"the value of `{name}` looks like a secret", role.place("env", name, part="key"), name)
+                place, help_ = role.place("env", name, part="key"), f'`env_from = ["{name}"]` takes it from the shell'
+                yield _secret(f"the value of `{name}` looks like a secret", place, help_)
         if role.setup is not None and _SECRET_VALUE.search(role.setup):
-            yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), "NAME")
+            help_ = "write a variable there, and name it in `env_from`: it is then taken from the shell"
+            yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), help_)
 
 
-def _secret(message: str, place: Place, name: str) -> Diagnostic:
-    help_ = f'take it from the shell: `env_from = ["{name}"]`'
-    return Diagnostic("secret-in-file", message, place, Severity.WARNING, help=help_)
+def _secret(message: str, place: Place, advice: str) -> Diagnostic:
+    return Diagnostic("secret-in-file", message, place, Severity.WARNING, help=advice)
 
 
 def _names(role: Role) -> Iterator[tuple[str, Place]]:

@@ -47,7 +47,7 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
     is `true`, a number has no quotes, a table is JSON, a list repeats the flag or joins as the program wants.
 
         flags = { max-payload-size = "large" }      # wants a whole number
-        flags = { enable-igw = "true" }             # takes no value: write `true`
+        flags = { enable-igw = "true" }             # a switch: write `true`
         flags = { policy = "rond_robin" }           # no choice of `--policy`
 
     `false` is a flag's negative form; a switch that has none is left out instead.
@@ -135,8 +135,8 @@ def abbreviated_flag(case: Case) -> Iterator[Diagnostic]:
 def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
     """There is no flag catalogue of the program's version
 
-    Flags are then compared with the nearest version's, and what they say are warnings; without any, only
-    what no program could be given is found. This is a warning. A catalogue is a file
+    Flags are then compared with the nearest version's, and what is found are warnings; without any they are
+    passed as they stand. This is a warning. A catalogue is a file
     `manifests/flags/PROGRAM/VERSION.json`, which `python -m launcher.execute.harvest` makes from the
     program itself. Which version an image has, `version` in the role says, or the image alias:
 
@@ -149,10 +149,10 @@ def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
             continue
         wanted = f"{program} {role.version}" if role.version else program
         key = ("version",) if ("version",) in role.origins.chains else ("flags",)
-        against = f"against those of {catalogue.version}" if catalogue else "only for what no program takes"
+        checked = f"checked against those of {catalogue.version}" if catalogue else "passed unchecked"
         yield Diagnostic(
             "catalogue-missing",
-            f"there is no flag catalogue of {wanted}: its flags are checked {against}",
+            f"there is no flag catalogue of {wanted}: its flags are {checked}",
             role.place(*key),
             Severity.WARNING,
             help=None if role.version else "say `version` in the role, or `versions` of the image alias",

@@ -1,11 +1,10 @@
 """Mounts: what pyxis can be told, and targets that would hide something."""
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from posixpath import normpath
 
 from launcher.checks.case import Case
 from launcher.images.reference import number
-from launcher.model.job import Role
 from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
 
 RUN = "/launch"
@@ -47,24 +46,39 @@ def mount_path(case: Case) -> Iterator[Diagnostic]:
             if mount.source not in _SPECIAL:
                 yield from _path(case, "source", mount.source, role.place("mounts", index, "source"))
             yield from _path(case, "target", mount.target, role.place("mounts", index, "target"))
-    path = case.job.recipe.model.path
-    if path is not None and case.job.workers:
-        alias = path in case.job.cluster.models
-        place = case.job.cluster_origins.place(("models", path)) if alias else case.job.origins.place(("model", "path"))
-        yield from _path(case, "path of the model", case.job.cluster.models.get(path, path), place)
+    yield from _model(case)
+
+
+def _model(case: Case) -> Iterator[Diagnostic]:
+    """The model's directory is mounted at its own path for workers that have no mount with it."""
+    said, models = case.job.recipe.model.path, case.job.cluster.models
+    path = models.get(said, said) if said is not None else None
+    if said is None or path is None:
+        return
+    targets = [[f"{_plain(mount.target)}/".replace("//", "/") for mount in role.mounts] for role in case.job.workers]
+    if any(not any(path.startswith(target) for target in mounted) for mounted in targets):
+        alias = said in models
+        place = case.job.cluster_origins.place(("models", said)) if alias else case.job.origins.place(("model", "path"))
+        yield from _path(case, "path of the model", path, place)
+
+
+def _plain(path: str) -> str:
+    """A path without doubled slashes, `.` and `..`."""
+    return normpath("/" + path.lstrip("/"))
 
 
 def _path(case: Case, what: str, path: str, place: Place) -> Iterator[Diagnostic]:
+    named = f"the {what} `{path}`".replace("\n", "\\n")
     if not path.startswith("/"):
         advice = "write it out: neither `~` nor `$` is expanded" if path[:1] in ("~", "$") else "start it with `/`"
-        yield Diagnostic("mount-path", f"the {what} `{path}` is not an absolute path", place, help=advice)
+        yield Diagnostic("mount-path", f"{named} is not an absolute path", place, help=advice)
         return
     broken = next((letter for letter in path if letter in _BREAKING), None)
     if broken is not None:
         shown = "a line end" if broken == "\n" else f"`{broken}`" if broken != "`" else "a back-tick"
         yield Diagnostic(
             "mount-path",
-            f"the {what} `{path}` has {shown}, which pyxis cannot mount",
+            f"{named} has {shown}, which pyxis cannot mount",
             place,
             notes=(f"it {_BREAKING[broken]}",),
             help="mount a directory above it, or a link without it",
@@ -73,7 +87,7 @@ def _path(case: Case, what: str, path: str, place: Place) -> Iterator[Diagnostic
         said = case.job.cluster.versions.pyxis
         yield Diagnostic(
             "mount-path",
-            f"the {what} `{path}` has a space, which pyxis cannot mount before 0.24",
+            f"{named} has a space, which pyxis cannot mount before 0.24",
             place,
             notes=(f"the cluster has pyxis {said}" if said else "the cluster file does not say which pyxis it has",),
             help="mount a directory above it" + ("" if said else ", or say `versions.pyxis` in the cluster file"),
@@ -89,9 +103,9 @@ def mount_target_twice(case: Case) -> Iterator[Diagnostic]:
     if not case.containers:
         return
     for role in case.job.roles:
-        first: dict[PurePosixPath, int] = {}
+        first: dict[str, int] = {}
         for index, mount in enumerate(role.mounts):
-            before = first.setdefault(PurePosixPath(mount.target), index)
+            before = first.setdefault(_plain(mount.target), index)
             # What pyxis takes away (`umount`) may be filled again.
             if before != index and role.mounts[before].source != "umount":
                 yield Diagnostic(
@@ -113,10 +127,8 @@ def mount_target_hides(case: Case) -> Iterator[Diagnostic]:
         return
     for role in case.job.roles:
         for index, mount in enumerate(role.mounts):
-            target = PurePosixPath(mount.target)
-            hidden = next((what for path, what in _NEEDED.items() if target == PurePosixPath(path)), None)
-            if hidden is None and PurePosixPath(RUN) in target.parents:
-                hidden = _NEEDED[RUN]
+            target = _plain(mount.target)
+            hidden = _NEEDED[RUN] if target.startswith(f"{RUN}/") else _NEEDED.get(target)
             if hidden is not None:
                 yield Diagnostic(
                     "mount-target-hides",
@@ -146,11 +158,7 @@ def mounts_ignored(case: Case) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "mounts-ignored",
                 f"mounts do nothing on `{case.job.cluster.name}`: it starts plain processes",
-                _mounts(role),
+                role.place("mounts", 0),
                 Severity.WARNING,
                 help="name paths of the host instead, or choose a cluster with containers",
             )
-
-
-def _mounts(role: Role) -> Place:
-    return role.place("mounts", 0)

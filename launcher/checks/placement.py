@@ -26,10 +26,10 @@ def gpus_idle(case: Case) -> Iterator[Diagnostic]:
     held = layout.nodes * node
     nodes = f"{layout.nodes} node{'s' * (layout.nodes > 1)}"
     if owner.gpus:
-        message, place = f"{layout.idle} of the {held} GPUs on {nodes} have no replica", owner.place("gpus")
+        message, place = f"{layout.idle} of {held} GPUs on {nodes} would be idle", owner.place("gpus")
         advice = f"ask for GPUs that fill nodes of {node}, or for more replicas"
     else:
-        message, place = f"no role asks for GPUs: the {held} on {nodes} are idle", owner.place()
+        message, place = f"no role asks for GPUs: all {held} on {nodes} would be idle", owner.place()
         advice = "say `gpus` of one replica in the worker's role"
     yield Diagnostic("gpus-idle", message, place, Severity.WARNING, help=advice)
 

@@ -123,7 +123,7 @@ def faults(flag: Flag, value: FlagValue) -> Iterator[Fault]:
     if isinstance(value, bool):
         yield from _switch(flag, value)
     elif flag.kind == "bool":
-        yield Fault((), f"takes no value, not even {_kind(value)}", f"write `{flag.key} = true`")
+        yield Fault((), "is a switch and takes no value", f"write `{flag.key} = true`")
     elif flag.joined is not None:
         yield from _joined(flag, flag.joined, value)
     else:

@@ -12,15 +12,24 @@ from launcher.text.document import Document, KeyPath
 from launcher.text.locate import SPACE, Located, Range, Walker
 
 CODES: Mapping[str, str] = {
-    "toml-syntax": "The text is not TOML 1.0 (https://toml.io), or a `--set` word is not `KEY=VALUE`.",
-    "input-too-large": f"A file of more than {limits.BYTES} bytes or a number of more than {limits.DIGITS} digits "
-    "is not read: it would exhaust the parser.",
-    "input-too-deep": f"Brackets nested deeper than {limits.BRACKETS}, a dotted key of more than {limits.PARTS} "
-    f"parts, or more than {limits.LEVELS} levels in all are not read: they would exhaust the parser.",
-    "reserved-character": "NUL cannot be part of an argument, a variable or a path; U+FDD0 and U+FDD1 mark values "
-    "that are known late (host names, addresses); halves of surrogate pairs stand for bytes that are not UTF-8.",
+    "toml-syntax": """The text is not TOML
+
+Recipes, role manifests and cluster files are TOML 1.0 (https://toml.io): text stands in quotes, `true` and
+`false` are in lower case, a key is set once. A `--set` word is `KEY=VALUE`, an `--unset` word `KEY`.""",
+    "input-too-large": f"""A text or a number is too large to be read
+
+Files of more than {limits.BYTES} bytes and numbers of more than {limits.DIGITS} digits would exhaust the parser.
+Name large texts by file (`setup_file`) instead of writing them out.""",
+    "input-too-deep": f"""A text is nested too deep to be read
+
+Brackets nested deeper than {limits.BRACKETS}, a dotted key of more than {limits.PARTS} parts, or more than
+{limits.LEVELS} levels in all would exhaust the parser.""",
+    "reserved-character": """A character that cannot be used
+
+NUL cannot be part of an argument, a variable or a path; U+FDD0 and U+FDD1 mark values that are known late
+(host names, addresses); halves of surrogate pairs stand for bytes that are not UTF-8.""",
 }
-"""The codes this room refuses with, and what `launch explain` says of them."""
+"""Code → what `launch explain CODE` prints; the first line is its summary."""
 
 
 def parse(name: str, text: str) -> Document:

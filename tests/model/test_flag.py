@@ -112,9 +112,9 @@ REFUSED = [
     (SHARE, math.nan, (), "wants 0 to 1, not nan", None),
     (FLOAT, "0.5", (), "wants a number, not a string", None),
     (FLOAT, True, (), "wants a number, not `true`", None),
-    (BOOL, "true", (), "takes no value, not even a string", "write `f = true`"),
-    (BOOL, 1, (), "takes no value, not even a whole number", "write `f = true`"),
-    (BOOL, ["a"], (), "takes no value, not even a list", "write `f = true`"),
+    (BOOL, "true", (), "is a switch and takes no value", "write `f = true`"),
+    (BOOL, 1, (), "is a switch and takes no value", "write `f = true`"),
+    (BOOL, ["a"], (), "is a switch and takes no value", "write `f = true`"),
     (BOOL, False, (), "has no negative form", "leave it out: it is off unless it is given"),
     (JSON, "{", (), None, "write a TOML table: it is passed as JSON"),
     (
