@@ -56,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with guard:
         guard.status = _run(list(sys.argv[1:] if argv is None else argv), guard.terminal)
         guard.terminal.flush()
+    guard.terminal.close()
     return guard.status
 
 

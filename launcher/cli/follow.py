@@ -13,6 +13,7 @@ from launcher.execute.world import World
 from launcher.run import lock
 
 _PAUSE = 0.05
+_APART = 1.0
 
 
 class Follower:
@@ -40,19 +41,20 @@ class Follower:
 
     def stop(self, by: str) -> None:
         """Ends the run on behalf of `by` and returns when nothing of it is left."""
-        self.terminal.note(f"stopping {self.run.name}")
-        heard = len(self.signals.caught)
-        # From another thread, because a further signal must be heard meanwhile.
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            ending = pool.submit(local.stop, self.world, self.run, by)
-            while not ending.done():
+        self.terminal.note(f"stopping {self.run.name}; once more kills it at once")
+        asked, heard = self.world.monotonic(), len(self.signals.caught)
+        # From other threads, because further signals must be heard meanwhile.
+        with ThreadPoolExecutor() as pool:
+            ending = [pool.submit(local.stop, self.world, self.run, by)]
+            while not ending[0].done():
                 self._hear()
-                if len(self.signals.caught) > heard:
-                    heard = len(self.signals.caught)
-                    local.stop(self.world, self.run, by, hasten=True)
+                # Two requests in one moment would count as one.
+                if len(self.signals.caught) > heard and self.world.monotonic() > asked + _APART:
+                    asked, heard = self.world.monotonic(), len(self.signals.caught)
+                    ending.append(pool.submit(local.stop, self.world, self.run, by, hasten=True))
                 self.world.pause(_PAUSE)
         self._hear()
-        ending.result()
+        ending[0].result()
 
     def _until(self, done: Callable[[], bool]) -> None:
         while True:

@@ -55,18 +55,20 @@ class Guard:
     ) -> bool:
         if error is None:
             return True
-        # Drawing may itself meet a closed stdout; that has the same answer as everywhere.
+        # What was said last may itself meet a closed stdout; that has the same answer as everywhere.
         try:
-            self.status = self._answer(error)
+            self._answer(error)
             self.terminal.flush()
         except BrokenPipeError:
             self.status = SIGPIPE
-            self.terminal.abandon()
         except OSError:
-            self.terminal.abandon()
+            self.status = self.status or 1
         return True
 
-    def _answer(self, error: BaseException) -> int:
+    def _answer(self, error: BaseException) -> None:
+        self.status = self._told(error) if self.status == 0 else self.status
+
+    def _told(self, error: BaseException) -> int:
         for kind, answer in _ANSWERS:
             if isinstance(error, kind):
                 return answer(error, self.terminal)
@@ -108,7 +110,6 @@ def _interrupted(error: KeyboardInterrupt, terminal: Terminal) -> int:
 
 
 def _broken_pipe(error: BrokenPipeError, terminal: Terminal) -> int:
-    terminal.abandon()
     return SIGPIPE
 
 

@@ -55,15 +55,13 @@ class Terminal:
         self.settle()
         self.out.flush()
 
-    def abandon(self) -> None:
-        """Whatever is still unwritten goes nowhere, so that the interpreter ends without a complaint."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        try:
-            os.dup2(nowhere, self.out.fileno())
-        except (OSError, ValueError):
-            return  # not a stream of the process (a test's buffer): nothing to quieten
-        finally:
-            os.close(nowhere)
+    def close(self) -> None:
+        """What can still be written is; the rest goes nowhere, so that the interpreter ends without a complaint."""
+        for stream in (self.out, self.err):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                _abandon(stream)
 
     def _err(self, text: str) -> None:
         try:
@@ -76,6 +74,16 @@ class Terminal:
 def paint(text: str, style: str, color: bool) -> str:
     """`text` in an SGR `style` (`1` bold, `31` red …) where colour is wanted."""
     return f"\033[{style}m{text}\033[0m" if color else text
+
+
+def _abandon(stream: TextIO) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, stream.fileno())
+    except (OSError, ValueError):
+        return  # not a stream of the process (a test's buffer): nothing to quieten
+    finally:
+        os.close(nowhere)
 
 
 def _fill_standard_descriptors() -> None:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     with Signals() as signals:
         made = journal.create(world, contents(prepared))
         local.start(world, made, prepared.script)
-        if args.detach:
+        if args.detach and not signals.caught:
             terminal.note(
                 f"started; `launch wait {made.name}`, `launch logs {made.name} -f`, `launch down {made.name}`"
             )

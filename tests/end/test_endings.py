@@ -1,0 +1,180 @@
+"""Everybody who may want a run to end: Ctrl-C, TERM, a terminal that hangs up, a reader that goes away, `down`."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from tests.cli.program import LAUNCH
+from tests.end.deployment import Deployment, ended
+
+ALONE = """\
+schema = 1
+name = "alone"
+[model]
+served_name = "tiny"
+[roles.worker]
+manifest = "sim"
+"""
+SLOW = f"{ALONE}flags = {{ startup-delay = 300.0 }}\n"
+
+STUBBORN = """\
+schema = 1
+name = "stubborn"
+about = "a service that ignores TERM"
+kind = "service"
+[program]
+command = ["bash", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]
+[stop]
+seconds = 120.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)], ids=lambda n: str(n)
+)
+@pytest.mark.parametrize("phase", ["starting", "ready"])
+def test_signal_to_up_stops_the_run(deployment: Deployment, phase: str, number: int, status: int) -> None:
+    up = deployment.begin(deployment.recipe(SLOW if phase == "starting" else ALONE))
+    deployment.until(*(("start",) if phase == "starting" else ("ready",)))
+    os.kill(up.pid, number)
+    code, _, err = ended(up)
+    assert code == status == deployment.outcome()["exit"]
+    assert deployment.outcome()["state"] == "interrupted"
+    assert "Traceback" not in err and "error[" not in err
+    assert deployment.left() == []
+
+
+@pytest.mark.parametrize("words", [("--wait",), ()])
+def test_signal_before_anything_is_told(deployment: Deployment, words: tuple[str, ...]) -> None:
+    """However early it comes, either nothing was started or all of it is ended."""
+    for delay in (0.0, 0.2, 0.4, 0.6):
+        up = deployment.begin(deployment.recipe(SLOW), *words)
+        with pytest.raises(subprocess.TimeoutExpired):
+            up.wait(delay or 0.001)
+        os.kill(up.pid, signal.SIGTERM)
+        code, _, err = ended(up)
+        assert code in {143, -signal.SIGTERM}
+        assert "Traceback" not in err
+        assert all(json.loads(deployment("ps", "--json").stdout)["runs"] == [] for _ in range(1))
+
+
+def test_second_ctrl_c_does_not_wait_for_the_deaf(deployment: Deployment) -> None:
+    deployment.recipe(STUBBORN, "manifests/stubborn.toml")
+    up = deployment.begin(deployment.recipe(f'{ALONE}[roles.deaf]\nmanifest = "stubborn"\n'))
+    deployment.until("ready")
+    os.kill(up.pid, signal.SIGINT)
+    deployment.until("stop")
+    os.kill(up.pid, signal.SIGINT)
+    code, _, _ = ended(up, patience=30)
+    assert code == 130
+    assert deployment.left() == []
+
+
+def test_terminal_that_hangs_up(deployment: Deployment) -> None:
+    recipe = deployment.recipe(ALONE)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(deployment.home)
+        os.execve(LAUNCH[0], [*LAUNCH, "up", recipe, *deployment.ports], deployment.env())
+    deployment.until("ready")
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.WEXITSTATUS(status) == 143
+    assert deployment.outcome()["by"] == "SIGHUP"
+    assert deployment.left() == []
+
+
+def test_reader_that_goes_away_ends_a_followed_run(deployment: Deployment) -> None:
+    up = deployment.begin(deployment.recipe(ALONE))
+    assert up.stdout is not None
+    up.stdout.close()
+    up.stdout = None
+    assert up.wait(60) == 141
+    assert deployment.left() == []
+    assert deployment.outcome()["state"] == "interrupted"
+
+
+def test_reader_that_goes_away_leaves_a_run_that_was_to_stay(deployment: Deployment) -> None:
+    up = deployment.begin(deployment.recipe(ALONE), "--wait")
+    assert up.stdout is not None
+    up.stdout.close()
+    up.stdout = None
+    assert up.wait(60) == 141
+    assert deployment("wait", "last").returncode == 0
+
+
+def test_down_while_starting(deployment: Deployment) -> None:
+    up = deployment.begin(deployment.recipe(SLOW))
+    deployment.until("start")
+    assert deployment("down", "last").returncode == 0
+    code, out, err = ended(up)
+    assert (code, out) == (0, "")
+    assert "stopped by `down`" in err
+    assert deployment.left() == []
+
+
+def test_two_downs_at_once(deployment: Deployment) -> None:
+    assert deployment.up(deployment.recipe(ALONE), "--wait").returncode == 0
+    downs = [deployment.start("down", "last") for _ in range(2)]
+    for code, out, err in map(ended, downs):
+        assert (code, out) == (0, "")
+        assert "stopped by `down`" in err
+    assert deployment.left() == []
+    assert deployment.outcome()["exit"] == 0
+    assert [event["event"] for event in deployment.events()].count("end") == 1
+
+
+def test_down_of_all_and_of_none(deployment: Deployment) -> None:
+    assert deployment.up(deployment.recipe(ALONE), "--wait").returncode == 0
+    everything = deployment("down", "--all")
+    assert (everything.returncode, everything.stderr) == (0, f"{deployment.run.name}: stopped by `down`\n")
+    assert deployment("down", "--all").stderr == "nothing is running\n"
+    again = deployment("down", "last")
+    assert again.returncode == 0
+    assert "has ended already (stopped by `down`)" in again.stderr
+
+
+def test_detached_run_outlives_its_shell(deployment: Deployment) -> None:
+    up = deployment.begin(deployment.recipe(ALONE), "--detach")
+    code, out, _ = ended(up)
+    assert (code, out) == (0, f"{deployment.run.name}\n")
+    # The session that started it is gone, with everything that was in it.
+    assert deployment("wait", deployment.run.name).stdout == f"http://127.0.0.1:{8000 + deployment.shift}\n"
+
+
+def test_wait_tells_how_a_run_ended(deployment: Deployment) -> None:
+    deployment.up(deployment.recipe(f"{ALONE}flags = {{ fail-after = 0.0, exit-code = 5 }}\n"), "--detach")
+    ready = deployment("wait", "last")
+    assert ready.returncode == 7
+    assert "ended with exit code 5" in ready.stderr
+    assert deployment("wait", "last", "--ended").returncode == 7
+
+
+def test_wait_gives_up(deployment: Deployment) -> None:
+    deployment.up(deployment.recipe(SLOW), "--detach")
+    waited = deployment("wait", "last", "--timeout", "1s")
+    assert waited.returncode == 6
+    assert "is not ready after 1 s; it goes on" in waited.stderr
+    assert json.loads(deployment("ps", "--json").stdout)["runs"][0]["live"]
+
+
+def test_busy_port_is_refused_before_anything_is_made(deployment: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
+        up = deployment.up(deployment.recipe(ALONE))
+        assert up.returncode == 1
+        assert f"port {8000 + deployment.shift} (the public one) is in use by `" in up.stderr
+        assert f"(pid {os.getpid()}, user " in up.stderr
+        assert "help: `--set ports." in up.stderr
+    assert not (deployment.home / "state").exists()
+
+
+def test_busy_port_that_was_moved(deployment: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
+        refused = deployment.up(deployment.recipe(ALONE)).stderr
+        advised = refused.partition("help: `--set ")[2].partition("`")[0]
+        assert deployment.up(deployment.recipe(ALONE), "--wait", "--set", advised).returncode == 0
