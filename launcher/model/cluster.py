@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from launcher.model.recipe import Mount, Table
-from launcher.model.value import Memory, Name, kind, said
+from launcher.model.value import Memory, Name, Schema, kind, said
 
 
 class Versions(Table):
@@ -60,7 +60,7 @@ class _OrReference:
 class Cluster(Table):
     """`images/clusters/NAME.toml`, overlaid by name: shipped, `/etc`, user, `--cluster FILE`."""
 
-    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    schema_: Schema = Field(alias="schema", description="version of this format")
     name: Name = Field(description="as the file is named")
     runtime: Literal["none", "pyxis"] = Field(default="none", description="`none` starts plain processes")
     scheduler: Literal["local", "slurm"] = Field(default="slurm", description="`local` is this machine alone")

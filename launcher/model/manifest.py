@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from launcher.model.recipe import Table
-from launcher.model.value import Flags, PortName, kind, said
+from launcher.model.value import Flags, PortName, Schema, kind, said
 
 Count = Literal["workers", "prefill", "decode", "endpoints", "ranks"]
 """Symbolic counts of a gate, allowed in `count` and `equals`; the plan knows the numbers."""
@@ -32,6 +32,11 @@ class Program(Table):
         "`{model}`, `{served_name}`, `{public}`",
     )
     needs: list[str] = Field(default=[], description="programs that must be on PATH in the image")
+    packages: list[str] = Field(
+        default=[],
+        description="what pip installs, into an environment of its own, where there is no image; `{version}` is that "
+        "of the role's program",
+    )
 
 
 class Port(Table):
@@ -84,7 +89,7 @@ class Metrics(Table):
 class Manifest(Table):
     """`manifests/NAME.toml`."""
 
-    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    schema_: Schema = Field(alias="schema", description="version of this format")
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="as the file is named")
     about: str = Field(min_length=1, description="one line for `launch config` and the reference")
     adapter: str = Field(default="plain", description="module that turns the role into commands")

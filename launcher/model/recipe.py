@@ -1,10 +1,10 @@
 """The recipe: one deployment. Every key is accepted only because something reads it."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName
+from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName, Schema
 
 __all__ = [
     "NO_ROUTER",
@@ -123,7 +123,7 @@ class RecipePart(Table):
 class RecipeFile(RecipePart):
     """A recipe as it is written: `launch up FILE`, or `FILE:VARIANT`."""
 
-    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    schema_: Schema = Field(alias="schema", description="version of this format")
     extends: str | None = Field(
         default=None,
         min_length=1,
@@ -136,5 +136,5 @@ class RecipeFile(RecipePart):
 class Recipe(RecipePart):
     """A deployment after `extends`, `[on.CLUSTER]`, variants and `--set` are merged in."""
 
-    schema_: Literal[1] = Field(alias="schema", description="version of this format")
+    schema_: Schema = Field(alias="schema", description="version of this format")
     name: Name = Field(description="name of the run and the job")

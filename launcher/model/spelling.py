@@ -27,7 +27,11 @@ def program_key(catalogue: Catalogue) -> Identity:
     """The identity of a key in the table of a role that runs the catalogue's program."""
 
     def identity(path: KeyPath, key: str) -> str:
-        flag = catalogue.find(key) if path == _FLAGS else None
-        return min(*flag.spellings, *flag.negatives, flag.name) if flag else role_key(path, key)
+        if path != _FLAGS:
+            return role_key(path, key)
+        kebab = role_key(path, key)
+        # A spelling that the program has not is refused later; until then it means the flag it is near to.
+        flag = catalogue.find(key) or catalogue.find(kebab) or catalogue.find(kebab.replace("-", "_"))
+        return min(*flag.spellings, *flag.negatives, flag.name) if flag else kebab
 
     return identity

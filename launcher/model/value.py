@@ -5,7 +5,7 @@ Each has one test, which raises with words of our own, and the JSON Schema that 
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -87,6 +87,14 @@ def _timeout(value: Any) -> str | int:
     return value
 
 
+def _schema(value: Any) -> Literal[1]:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise said(f"must be `1`, not {kind(value)}", "write `schema = 1`")
+    if value != 1:
+        raise said(f"must be `1`, not `{value}`", "this version of the launcher reads no other")
+    return 1
+
+
 def _memory(value: str) -> str:
     try:
         size.mebibytes(value)
@@ -106,6 +114,7 @@ _ROLE_TEST = _matching(
     "must be at most 31 characters a-z 0-9 _ -, a letter first, no `-` and number last",
 )
 
+Schema = Annotated[Literal[1], PlainValidator(_schema), WithJsonSchema({"const": 1, "type": "integer"})]
 FlagEntry = Annotated[FlagValue, PlainValidator(_flag), WithJsonSchema(FLAG_MARK)]
 Flags = dict[str, FlagEntry]
 Name = Annotated[

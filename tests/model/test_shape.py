@@ -247,6 +247,11 @@ OTHERS = [
         ["unknown-port manifests/engine.toml:17:8 `engine` has no port `htpp`"],
     ),
     (
+        "manifest: a schema that is no integer",
+        {"manifests": {"engine": ENGINE.replace("schema = 1", "schema = 1.0")}},
+        ["wrong-value manifests/engine.toml:2:10 `schema` must be `1`, not a float"],
+    ),
+    (
         "manifest: a schema of another time",
         {"manifests": {"engine": ENGINE.replace("schema = 1", "schema = 2")}},
         ["wrong-value manifests/engine.toml:2:10 `schema` must be `1`, not `2`"],
