@@ -7,6 +7,7 @@ from pathlib import Path
 
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.limits import BYTES
+from launcher.text.suggest import nearest
 
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -22,7 +23,10 @@ def text(path: Path) -> str:
 
     A file of more than `BYTES` is OSError with `EFBIG`, before it is read.
     """
-    _regular(path.stat(), path)
+    try:
+        _regular(path.stat(), path)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no path has this name", str(path)) from error
     # Without O_NONBLOCK the opening of a pipe put there since waits for somebody to write into it.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
@@ -53,11 +57,21 @@ def document_text(path: Path, name: str) -> str:
     try:
         return text(path)
     except FileNotFoundError:
-        raise Refused([Diagnostic("file-absent", f"`{name}` does not exist", None, exit=2)]) from None
+        help_ = _near(path, name)
+        raise Refused([Diagnostic("file-absent", f"`{name}` does not exist", None, help=help_, exit=2)]) from None
     except OSError as error:
         raise Refused([_unreadable(name, error)]) from None
     except UnicodeDecodeError as error:
         raise Refused([Diagnostic("not-utf-8", f"`{name}` is not UTF-8 at byte {error.start}", None)]) from None
+
+
+def _near(path: Path, name: str) -> str | None:
+    """A help line with the file of the same folder that was perhaps meant."""
+    try:
+        found = nearest(path.name, [other.name for other in path.parent.iterdir()])
+    except OSError:
+        return None
+    return f"did you mean `{name.removesuffix(path.name)}{found}`?" if found else None
 
 
 def _unreadable(name: str, error: OSError) -> Diagnostic:
