@@ -70,7 +70,7 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
 
 
 def owned_flag(case: Case) -> Iterator[Diagnostic]:
-    """The launcher sets this flag itself
+    """A flag for the launcher alone to set
 
     Addresses, ports and the list of workers follow from the plan, and other roles are told the same. A
     second value would be ignored, or worse, obeyed by one side only: the router would ask a port on which
@@ -85,7 +85,7 @@ def owned_flag(case: Case) -> Iterator[Diagnostic]:
             if owner is not None:
                 yield Diagnostic(
                     "owned-flag",
-                    f"the launcher sets `--{owner}` itself",
+                    f"`--{owner}` is for the launcher alone to set",
                     role.place("flags", key, part="key"),
                     help=f"take it out: {role.manifest.owned[owner]}",
                 )

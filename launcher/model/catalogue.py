@@ -6,6 +6,7 @@ one string. Only the catalogue that is needed is read.
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -56,14 +57,22 @@ class Catalogue:
         exact = self.spelt.get("--" + key) or self.spelt.get("-" + key)
         if exact or not self.prefixes:
             return exact
-        begun = [flag for spelling, flag in self.spelt.items() if spelling.startswith("--" + key)]
-        return begun[0] if len(begun) == 1 else None
+        at = bisect_left(self._ordered, "--" + key)
+        begun = [spelling for spelling in self._ordered[at : at + 2] if spelling.startswith("--" + key)]
+        return self.spelt[begun[0]] if len(begun) == 1 else None
+
+    @cached_property
+    def _ordered(self) -> Sequence[str]:
+        return sorted(self.spelt)
 
     def suggest(self, key: str, near: Nearest = nearest) -> str | None:
         """The key that was probably meant, spelt as a recipe would, or None; dashes in front and case do not count."""
-        keys = {spelling.lstrip("-") for spelling in self.spelt}
         bare = key.lstrip("-")
-        return bare if bare in keys else near(bare, keys)
+        return bare if bare in self._keys else near(bare, self._keys)
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return frozenset(spelling.lstrip("-") for spelling in self.spelt)
 
 
 def spell(catalogue: Catalogue | None, flags: Mapping[str, FlagValue]) -> list[str]:
