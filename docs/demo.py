@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ LAUNCH = [sys.executable, "-m", "launcher"]
 ROOT = Path(__file__).parents[1]
 RECIPE = "quickstart"
 PROMPT = "Say hello."
+
+
+class Interrupted(Exception):
+    """Somebody wants the demo to end."""
 
 
 class Demo:
@@ -31,6 +36,11 @@ class Demo:
         self.env = {**os.environ, "XDG_STATE_HOME": str(state)}
         self.sets: list[str] = []
         self.plan: dict[str, Any] = {}
+        self.caught: list[int] = []
+        self.cleaning = False
+        # Collected, not raised: an exception between the start of a program and its name for us would lose it.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, frame: self.caught.append(number))
 
     def choose_ports(self) -> None:
         """The first shift of a hundred whose every port is free."""
@@ -43,14 +53,43 @@ class Demo:
 
     def show(self, *words: str) -> None:
         """Runs `launch` as a user would, its command line above its output."""
-        print(f"\n\033[1m$ launch {' '.join(words)}\033[0m" if sys.stdout.isatty() else f"\n$ launch {' '.join(words)}")
-        sys.stdout.flush()
-        subprocess.run([*LAUNCH, *words], cwd=ROOT, env=self.env, check=True, stdin=subprocess.DEVNULL)
+        line = f"$ launch {' '.join(words)}"
+        print(f"\n\033[1m{line}\033[0m" if sys.stdout.isatty() else f"\n{line}", flush=True)
+        self.run(words)
 
     def output(self, *words: str) -> str:
-        return subprocess.run(
-            [*LAUNCH, *words], cwd=ROOT, env=self.env, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
+        return self.run(words, stdout=subprocess.PIPE)
+
+    def run(self, words: Sequence[str], stdout: int | None = None) -> str:
+        """Runs `launch` in a group of its own: it is told of an interruption once, by us, and waited for."""
+        self.ask()
+        process = subprocess.Popen(
+            [*LAUNCH, *words],
+            cwd=ROOT,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            text=True,
+            process_group=0,
+        )
+        told = False
+        while True:
+            try:
+                said, _ = process.communicate(timeout=0.05)
+                break
+            except subprocess.TimeoutExpired:
+                if self.caught and not (told or self.cleaning):
+                    told = True
+                    process.terminate()
+        self.ask()
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, f"launch {' '.join(words)}")
+        return said or ""
+
+    def ask(self) -> None:
+        """Raises `Interrupted` where somebody wants the demo to end."""
+        if self.caught and not self.cleaning:
+            raise Interrupted
 
     def complete(self) -> None:
         """One chat completion through the public port, the answer printed."""
@@ -64,13 +103,11 @@ class Demo:
             choice = json.load(answer)["choices"][0]
         print(f"{choice['message']['content']}   (finish_reason: {choice['finish_reason']})")
 
-    def runs(self) -> list[str]:
-        return [run["id"] for run in json.loads(self.output("ps", "--json"))["runs"] if run["state"] != "ended"]
-
     def stop(self) -> None:
-        """Stops every run of the demo, whatever state it is in."""
-        for run in self.runs():
-            self.show("down", run)
+        """Stops every run of the demo, whatever state it is in; nothing cuts that short."""
+        self.cleaning = True
+        for run in json.loads(self.output("ps", "--json"))["runs"]:
+            self.show("down", run["id"])
 
 
 def free(port: int) -> bool:
@@ -90,14 +127,8 @@ def shown(text: str) -> str:
     return f"{head}127.0.0.1{tail.partition(chr(0xFDD1))[2]}" if tail else head
 
 
-def interrupted(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> int:
     began = time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
     state = Path(tempfile.mkdtemp(prefix="launch-demo-"))
     demo = Demo(state)
     done = False
@@ -108,14 +139,11 @@ def main() -> int:
         demo.complete()
         demo.show("ps")
         done = True
-    except KeyboardInterrupt:
+    except Interrupted:
         print("\ndemo: interrupted", file=sys.stderr)
     except (subprocess.CalledProcessError, OSError) as error:
         print(f"\ndemo: failed: {error}", file=sys.stderr)
     finally:
-        # From here on a further Ctrl-C must not cut the cleaning short; children inherit that.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         demo.stop()
     if not done:
         print(f"demo: what happened is in {state}", file=sys.stderr)

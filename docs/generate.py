@@ -6,6 +6,7 @@ Generated: `docs/reference/` whole, and the marked blocks of the README and the 
 commands (`<!-- $ launch … -->`) and whole files (`<!-- file PATH -->`) up to the next `<!-- end -->`.
 """
 
+import contextlib
 import difflib
 import os
 import re
@@ -16,8 +17,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from docs.pages import pages
+from docs.picture import picture
 
 ROOT = Path(__file__).parents[1]
+SHOT = ROOT / "docs" / "demo.txt"
+"""What `make demo` said once, copied; its picture stands in the README."""
 QUOTING = ("README.md", "CONTRIBUTING.md", "docs/guides/*.md")
 BLOCK = re.compile(r"^<!-- (?P<what>\$ launch|file) (?P<rest>.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 
@@ -25,6 +29,7 @@ BLOCK = re.compile(r"^<!-- (?P<what>\$ launch|file) (?P<rest>.+?) -->\n.*?^<!-- 
 def wanted() -> Mapping[Path, str]:
     """Every generated file with the text it should have."""
     made = {ROOT / "docs" / "reference" / name: text for name, text in pages().items()}
+    made[SHOT.with_suffix(".svg")] = picture(SHOT.read_text(encoding="utf-8"))
     for pattern in QUOTING:
         for path in sorted(ROOT.glob(pattern)):
             made[path] = BLOCK.sub(_quoted, path.read_text(encoding="utf-8"))
@@ -54,19 +59,25 @@ def output(words: str) -> str:
             "NO_COLOR": "1",
             "LANG": "C.UTF-8",
         }
-        done = subprocess.run(
-            [sys.executable, "-m", "launcher", *words.split()],
-            cwd=ROOT,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    if "Traceback" in done.stdout or "internal-error" in done.stdout:
-        raise SystemExit(f"docs: `launch {words}` broke:\n{done.stdout}")
+        said = _terminal([sys.executable, "-m", "launcher", *words.split()], env)
+    if "Traceback" in said or "internal-error" in said:
+        raise SystemExit(f"docs: `launch {words}` broke:\n{said}")
     # The interpreter's own path says where this checkout lies, nothing about the product.
-    return done.stdout.rstrip("\n").replace(sys.executable, "python")
+    return said.rstrip("\n").replace(sys.executable, "python")
+
+
+def _terminal(words: list[str], env: Mapping[str, str]) -> str:
+    """What a command shows on a terminal: stdout and stderr in the order they came."""
+    ours, theirs = os.openpty()
+    said = b""
+    with subprocess.Popen(words, cwd=ROOT, env=env, stdin=theirs, stdout=theirs, stderr=theirs):
+        os.close(theirs)
+        # Linux says EIO once nobody holds the other side any more.
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 65536):
+                said += part
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")
 
 
 def stale(texts: Mapping[Path, str]) -> Iterator[str]:

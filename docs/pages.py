@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from docs import keys
@@ -27,7 +28,8 @@ INTROS = {
 
 def pages() -> Mapping[str, str]:
     """File name below `docs/reference/` → text."""
-    made = {"cli.md": NOTE + cli(), "checks.md": NOTE + checks(), "README.md": NOTE + index()}
+    made = {"cli.md": cli(), "checks.md": checks(), "exit-codes.md": exit_codes(), "README.md": index()}
+    made = {name: NOTE + text for name, text in made.items()}
     for name, schema in schemas().items():
         made[f"{name}.md"] = NOTE + keys.page(TITLES[name], INTROS[name], schema)
         made[f"schemas/{name}.json"] = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
@@ -38,7 +40,17 @@ def index() -> str:
     """The list of pages."""
     lines = ["# Reference", "", "Generated from the code by `make docs`, compared with it by `make check`.", ""]
     lines += [f"- [{title}]({name}.md) ([JSON Schema](schemas/{name}.json))" for name, title in TITLES.items()]
-    lines += ["- [Command line](cli.md), exit codes", "- [Findings](checks.md): what `launch explain CODE` prints"]
+    lines += ["- [Command line](cli.md)", "- [Exit codes](exit-codes.md)"]
+    lines += ["- [Findings](checks.md): what `launch explain CODE` prints"]
+    return "\n".join(lines) + "\n"
+
+
+def exit_codes() -> str:
+    """The exit codes, in order, from where `launch --help` has them."""
+    said = help_text().partition("exit codes\n")[2]
+    found = {int(code): meaning for code, meaning in re.findall(r"\b(\d+)  (\S.*?)(?=\s{2,}|\n|$)", said)}
+    lines = ["# Exit codes", "", "| code | means |", "|---|---|"]
+    lines += [f"| {code} | {found[code]} |" for code in sorted(found)]
     return "\n".join(lines) + "\n"
 
 
@@ -70,4 +82,8 @@ def arguments(made: argparse.ArgumentParser) -> Iterator[str]:
         value = "" if action.nargs == 0 else str(value or action.dest.upper())
         words = ", ".join(f"{option} {value}".strip() for option in action.option_strings) or value
         repeated = " …" if action.nargs in {"*", "+"} else ""
-        yield f"| `{words}{repeated}` | {(action.help or '').replace('|', chr(92) + '|')} |"
+        yield f"| {_cell(f'`{words}{repeated}`')} | {_cell(action.help or '')} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -56,8 +56,10 @@ def test_demo_ends_well(demo: "subprocess.Popen[str]", tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("signalled", ["group", "alone"])
-@pytest.mark.parametrize("moment", ["launch plan", "launch up", "launch ps"])
+@pytest.mark.parametrize(
+    ("moment", "signalled"),
+    [("launch plan", "alone"), ("launch up", "group"), ("launch up", "alone"), ("launch ps", "group")],
+)
 def test_demo_interrupted_leaves_nothing(
     demo: "subprocess.Popen[str]", tmp_path: Path, moment: str, signalled: str
 ) -> None:
@@ -70,13 +72,15 @@ def test_demo_interrupted_leaves_nothing(
     else:
         demo.terminate()
     said, _ = demo.communicate(timeout=60)
-    assert demo.returncode == 1, said
-    assert "interrupted" in said
+    # At the last moment everything may have gone well before the signal came.
+    assert demo.returncode in ({0, 1} if moment == "launch ps" else {1}), said
+    assert ("interrupted" in said) is (demo.returncode == 1)
     assert left(tmp_path) == []
 
 
 def test_demo_moves_when_a_port_is_taken(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):  # where another program holds it, that serves as well
             holder.bind(("127.0.0.1", 8000))
             holder.listen()

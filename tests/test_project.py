@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launcher.model.schema import schemas
 
 from docs.generate import BLOCK
+from launcher.model.schema import schemas
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -101,20 +101,22 @@ def test_wheel_is_what_runs_outside(outside: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "out", "err"),
     [
-        ("--version", f"launch {PROJECT['version']}"),
-        ("schema recipe", '"$defs"'),
-        ("check quickstart", ""),
-        ("plan quickstart", "quickstart on local"),
-        ("render quickstart --cluster gb300", "srun"),
-        ("config path", ""),
+        ("--version", f"launch {PROJECT['version']}", ""),
+        ("schema recipe", '"$defs"', ""),
+        ("check quickstart", "", "`quickstart`: no mistakes found"),
+        ("plan quickstart", "quickstart on local", ""),
+        ("render quickstart --cluster gb300", "srun", ""),
+        ("config path", "local.toml", "/etc/launch/clusters"),
     ],
 )
-def test_wheel_works_outside(outside: Path, words: str, said: str) -> None:
+def test_wheel_works_outside(outside: Path, words: str, out: str, err: str) -> None:
     done = launch(outside, *words.split())
-    assert (done.returncode, done.stderr) == (0, "")
-    assert said in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert out in done.stdout
+    assert err in done.stderr
+    assert bool(done.stderr) is bool(err), done.stderr
 
 
 def test_wheel_plans_as_the_checkout_does(outside: Path) -> None:

@@ -162,7 +162,7 @@ def imports(*arguments: str) -> set[str]:
         (["--help"], set()),
         (["--version"], set()),
         (["check", "--help"], set()),
-        (["explain", "unknown-key"], set()),
+        (["explain", "unknown-key"], {"pydantic"}),
         (["check", "quickstart"], {"pydantic"}),
         (["plan", "quickstart"], {"pydantic"}),
         (["render", "quickstart"], {"pydantic"}),
