@@ -12,17 +12,14 @@ from launcher.model.value import Memory, Name, Schema, kind, said
 class Versions(Table):
     """Versions of the site's software; they change the words that are rendered."""
 
-    slurm: str | None = Field(default=None, description="`srun --version`")
     pyxis: str | None = Field(default=None, description="version of the Slurm plugin")
     enroot: str | None = Field(default=None, description="`enroot version`")
-    apptainer: str | None = Field(default=None, description="`apptainer --version`")
 
 
 class Node(Table):
     """Shape of one compute node."""
 
     gpus: Annotated[int, Field(ge=0, le=64)] = Field(default=0, description="GPUs of a node")
-    gpu: str | None = Field(default=None, description="model of the GPUs, for people")
     cpus: Annotated[int, Field(ge=1)] | None = Field(default=None, description="CPUs that Slurm counts on a node")
     memory: Memory | None = Field(default=None, description="memory of a node: `800G`, `512000M`")
 
@@ -64,7 +61,6 @@ class Cluster(Table):
     name: Name = Field(description="as the file is named")
     runtime: Literal["none", "pyxis"] = Field(default="none", description="`none` starts plain processes")
     scheduler: Literal["local", "slurm"] = Field(default="slurm", description="`local` is this machine alone")
-    arch: Literal["x86_64", "aarch64"] | None = Field(default=None, description="of the compute nodes")
     nodes: Annotated[int, Field(ge=1)] | None = Field(default=None, description="nodes a job may have at most")
     python: str = Field(
         default="python3", min_length=1, description="Python ≥ 3.9 on the compute nodes; runs the supervisor"
