@@ -55,7 +55,7 @@ def stdin() -> bytes:
 
 
 class Files:
-    """A `Library` on files. One file is one Document, however often it is asked for.
+    """A `Library` on files. One file is read once, and is one Document however often and by whatever path it is named.
 
     `environment` tells the user's folder, `shipped` and `site` are the folders of the launcher and of the
     machine, relative names start at `directory` (default: where the process is), `read` gives standard input.
@@ -75,6 +75,7 @@ class Files:
         self._directory = directory
         self._stdin = read
         self._documents: dict[Path, Document] = {}
+        self._catalogues: dict[Path, Catalogue] = {}
         self._homes: dict[Document, Path] = {}
         self._beside: list[Path] = []
 
@@ -198,12 +199,14 @@ class Files:
         return self._documents[place]
 
     def _catalogue(self, path: Path) -> Catalogue:
-        shown = self._shown(path)
-        try:
-            return load(reading.document_text(path, shown))
-        except ValueError as error:
-            message = f"`{shown}` is no flag catalogue: {error}"
-            raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
+        if path not in self._catalogues:
+            shown = self._shown(path)
+            try:
+                self._catalogues[path] = load(reading.document_text(path, shown))
+            except ValueError as error:
+                message = f"`{shown}` is no flag catalogue: {error}"
+                raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
+        return self._catalogues[path]
 
     def _shown(self, path: Path) -> str:
         """A path as people like to read it: relative where that is shorter."""

@@ -11,7 +11,11 @@ class Library(Protocol):
     """Every method raises `text.diagnostic.Refused` for a document that is there but cannot be read or parsed."""
 
     def recipe(self, name: str, beside: Document | None = None) -> Document:
-        """The recipe `name`, relative to the document it stands in (for `extends`)."""
+        """The recipe `name`, relative to the document it stands in (for `extends`).
+
+        The same Document for the same file, so that a circle of recipes is seen. Role manifests are looked
+        for beside the recipe last asked for without `beside`, and beside those it extends.
+        """
         ...
 
     def manifest(self, name: str) -> Document | None:
