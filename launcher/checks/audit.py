@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role
 from launcher.plan.step import Plan, Step
@@ -72,8 +73,10 @@ def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
 def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """A program that a step runs is not on this machine
 
-    Without containers a role's programs come from this machine. A module (`python -m NAME`) must be
-    importable by the interpreter that runs it; a program must be on `PATH`, or at its path.
+    Without containers a role's programs come from this machine. A module (`python -m NAME`) must be one of
+    the interpreter that runs it; a program must be on `PATH`, or at its path. Programs that do not get on with
+    others have an environment of their own: a directory that the cluster's `[images]` names, first on the
+    role's `PATH`.
     """
     for step in plan.steps:
         role = next(role for role in job.roles if role.name == step.role)
@@ -82,12 +85,13 @@ def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             if answer is None:
                 yield question
             elif not answer.yes:
+                yield from unknown(question, role, facts)
                 yield Diagnostic(
                     "program-absent",
                     f"role `{role.name}`: {answer.text}",
                     _role_place(job, role),
                     notes=(f"looked on {answer.where}",),
-                    help=_install(question, role),
+                    help=remedy(question, role, job.cluster.name, facts),
                     exit=4,
                 )
 
@@ -171,16 +175,10 @@ def _programs(step: Step, role: Role) -> Iterator[Program | Module]:
     first = _first(step)
     yield from (Program(name, first) for name in role.manifest.program.needs)
     yield Program(step.words[0], first)
+    if step.setup is not None:
+        yield Program("bash", first)
     if step.words[1:2] == ("-m",) and len(step.words) > 2:
         yield Module(step.words[0], step.words[2])
-
-
-def _install(question: Question, role: Role) -> str:
-    program = role.manifest.program
-    if isinstance(question, Module):
-        wanted = f"{question.name}=={role.version or program.version}" if program.version else question.name
-        return f"`{question.python} -m pip install {wanted}`"
-    return "install it, or put its directory on `PATH`"
 
 
 def _syntax(facts: Facts, text: str, place: Place) -> Iterator[Finding]:

@@ -1,12 +1,10 @@
 """Answers the questions of the audits from this machine."""
 
 import errno
-import importlib.util
 import os
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +12,10 @@ from typing import Any
 
 from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
+from launcher.execute import find
+from launcher.execute.library import config
 from launcher.execute.ports import owner
-from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.facts import Answer, Facts, Folder, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job
 from launcher.plan.step import Plan
 from launcher.text.diagnostic import Diagnostic
@@ -80,24 +80,29 @@ def _program(question: Program) -> Answer:
 
 
 def _module(question: Module) -> Answer:
-    absent = Answer(yes=False, text=f"`{question.python}` has no module `{question.name}`")
-    if question.python == sys.executable:
-        return Answer(yes=True) if _importable(question.name) else absent
-    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    """As a step would find it: neither from here nor by variables of this shell, which steps do not get."""
+    code = Path(find.__file__).read_text(encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         asked = subprocess.run(
-            [question.python, "-c", code, question.name], capture_output=True, timeout=_SHELL_SECONDS
+            [question.python, "-c", code, question.name], capture_output=True, timeout=_SHELL_SECONDS, env=env, cwd="/"
         )
     except (OSError, subprocess.TimeoutExpired):
         return Answer(yes=True)  # that there is no such interpreter is said by another question
-    return Answer(yes=True) if asked.returncode == 0 else absent
+    found = asked.returncode == 0
+    return Answer(yes=found, text="" if found else f"`{question.python}` has no module `{question.name}`")
 
 
-def _importable(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+def _folder(question: Folder) -> Answer:
+    path = config(os.environ) if question.kind == "config" else _data()
+    return Answer(yes=path is not None, text=str(path or ""))
+
+
+def _data() -> Path | None:
+    home, own = os.environ.get("HOME", ""), os.environ.get("XDG_DATA_HOME", "")
+    if own.startswith("/"):
+        return Path(own) / "launch"
+    return Path(home) / ".local" / "share" / "launch" if home.startswith("/") else None
 
 
 def _syntax(question: Syntax) -> Answer:
@@ -110,7 +115,7 @@ def _syntax(question: Syntax) -> Answer:
             env={**os.environ, "LC_ALL": "C"},
         )
     except FileNotFoundError:
-        return Answer(yes=False, text="there is no `bash` on this machine to ask")
+        return Answer(yes=True)  # that there is no bash is said by another question
     except subprocess.TimeoutExpired:
         return Answer(yes=False, text=f"`bash -n` did not end within {_SHELL_SECONDS:.0f} s")
     complaint = asked.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -125,4 +130,5 @@ _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Program: _program,
     Module: _module,
     Syntax: _syntax,
+    Folder: _folder,
 }

@@ -1,0 +1,57 @@
+"""Whatever a verb raises becomes a message and an exit code."""
+
+import errno
+import io
+
+import pytest
+
+from launcher.cli.guard import Failed, Guard, Usage, exit_code
+from launcher.cli.terminal import Terminal
+from launcher.text.diagnostic import Diagnostic, Refused, Severity
+
+
+def guarded(error: BaseException) -> tuple[int, str]:
+    err = io.StringIO()
+    guard = Guard(Terminal(io.StringIO(), err))
+    with guard:
+        raise error
+    return guard.status, err.getvalue()
+
+
+CASES: list[tuple[BaseException, int, str]] = [
+    (Usage("wrong", "wrod", ["word"]), 2, "error[command-line]: wrong\nhelp: did you mean `word`?\n"),
+    (Usage("wrong", "xyz", ["word"], "see there"), 2, "error[command-line]: wrong\nhelp: see there\n"),
+    (Failed("run-ended", "over", "go on", 5), 5, "error[run-ended]: over\nhelp: go on\n"),
+    (Refused([Diagnostic("a", "m", None), Diagnostic("b", "n", None, exit=2)]), 2, "error[a]: m\n\nerror[b]: n\n"),
+    (KeyboardInterrupt(), 130, "interrupted\n"),
+    (BrokenPipeError(), 141, ""),
+    (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "error[operation-failed]: `/x`: permission denied\n"),
+    (OSError(errno.ENOENT, "No such file", b"/x"), 1, "error[operation-failed]: `/x`: no such file\n"),
+    (OSError("odd"), 1, "error[operation-failed]: odd\n"),
+    (SystemExit(4), 4, ""),
+    (SystemExit("text"), 1, ""),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "message"), CASES, ids=lambda case: type(case).__name__)
+def test_what_is_foreseen(error: BaseException, status: int, message: str) -> None:
+    assert guarded(error) == (status, message)
+
+
+def test_what_is_not_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAUNCH_DEBUG", raising=False)
+    status, said = guarded(ZeroDivisionError("division by zero"))
+    assert status == 1
+    assert said.startswith("error[internal-error]: ZeroDivisionError: division by zero\n")
+    assert "please report it" in said and "Traceback" not in said
+
+
+def test_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAUNCH_DEBUG", "1")
+    assert "Traceback (most recent call last)" in guarded(ZeroDivisionError("division by zero"))[1]
+
+
+def test_exit_code_is_the_earliest_stage() -> None:
+    warning = Diagnostic("w", "w", None, Severity.WARNING, exit=1)
+    assert exit_code([]) == exit_code([warning]) == 0
+    assert exit_code([Diagnostic("a", "a", None, exit=4), warning, Diagnostic("b", "b", None)]) == 3
