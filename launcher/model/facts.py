@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,14 @@ class Syntax:
     text: str
 
 
-Question = Port | Variable | Program | Module | Syntax
+@dataclass(frozen=True)
+class Folder:
+    """Where does this user keep the launcher's files of a kind? The answer's text is the path."""
+
+    kind: Literal["config", "data"]
+
+
+Question = Port | Variable | Program | Module | Syntax | Folder
 
 
 @dataclass(frozen=True)

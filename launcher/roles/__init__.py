@@ -7,6 +7,8 @@ MODULES: Mapping[str, str] = {
     "sim": "launcher.roles.sim",
     "direct": "launcher.roles.direct",
     "smg": "launcher.roles.smg",
+    "vllm-router": "launcher.roles.vllm_router",
+    "sglang-router": "launcher.roles.sglang_router",
 }
 """Adapter name → module that has it as `ADAPTER`."""
 

@@ -23,14 +23,14 @@ def flags(role: Role) -> tuple[str, ...]:
     return tuple(spell(role.catalogue, role.flags))
 
 
-def given(role: Role, name: str) -> bool:
-    """Whether the role's flags set the flag `name` (no dashes in front), in any spelling its program takes."""
+def given(role: Role, name: str) -> str | None:
+    """The key by which the role's flags set the flag `name` (no dashes in front), in any spelling its program takes."""
     if name in role.flags:
-        return True
+        return name
     flag = role.catalogue.find(name) if role.catalogue else None
     if flag is None or role.catalogue is None:
-        return False
-    return any(flag.same(other) for other in map(role.catalogue.find, role.flags) if other)
+        return None
+    return next((key for key in role.flags if (other := role.catalogue.find(key)) and flag.same(other)), None)
 
 
 def gates(replica: Replica, net: Net) -> tuple[Gate, ...]:

@@ -23,6 +23,13 @@ CASES = {
     "direct-local": Request("./direct.toml", sets=("roles.worker.gpus=0", "model.path=/models/x")),
     "direct-gb300": Request("./direct.toml", "gb300"),
     "service-gb300": Request("./service.toml", GB300),
+    "sim-sglang-router-local": Request("sim-sglang-router", sets=("router.image=/opt/sglang-router",)),
+    "sim-sglang-router-pd-gb300": Request("sim-sglang-router-pd", "gb300"),
+    "sim-sglang-router-pd-local": Request("sim-sglang-router-pd", sets=("router.image=/opt/sglang-router",)),
+    "sim-smg-pd-local": Request("sim-smg-pd"),
+    "sim-vllm-router-local": Request("sim-vllm-router"),
+    "sim-vllm-router-pd-gb300": Request("sim-vllm-router-pd", "gb300"),
+    "sim-vllm-router-pd-local": Request("sim-vllm-router-pd"),
 }
 
 

@@ -35,16 +35,16 @@ def test_flags_are_the_user_s_to_the_byte():
 @pytest.mark.parametrize(
     ("catalogue", "wanted", "expected"),
     [
-        (None, {}, False),
-        (None, {"worker-startup-timeout-secs": 1}, True),
-        (SMG, {"worker-startup-timeout-secs": 1}, True),
-        (SMG, {"worker-startup-timeout": 1}, True),
-        (SMG, {"worker-startup-check-interval": 1}, False),
-        (SMG, {"nosuch": 1}, False),
+        (None, {}, None),
+        (None, {"worker-startup-timeout-secs": 1}, "worker-startup-timeout-secs"),
+        (SMG, {"worker-startup-timeout-secs": 1}, "worker-startup-timeout-secs"),
+        (SMG, {"worker-startup-timeout": 1}, "worker-startup-timeout"),
+        (SMG, {"worker-startup-check-interval": 1}, None),
+        (SMG, {"nosuch": 1}, None),
     ],
 )
 def test_given_in_any_spelling_the_program_takes(catalogue, wanted, expected):
-    assert given(role("w", flags=wanted, catalogue=catalogue), "worker-startup-timeout-secs") is expected
+    assert given(role("w", flags=wanted, catalogue=catalogue), "worker-startup-timeout-secs") == expected
 
 
 def test_gates_have_numbers_for_symbolic_counts():
@@ -81,9 +81,12 @@ def test_the_router_s_gate_counts_workers_by_mode():
     made = role("router", shipped("smg"))
     net = Net((*ENDPOINTS, Endpoint("p", "p", "http://p", "prefill", "sglang")), (), 8000, "router", "tiny", None)
     (gate,) = gates(replica(made), net)
-    assert [(each.at, each.equals, each.count) for each in gate.expect] == [
-        ("stats.regular_count", 3, None),
-        ("stats.prefill_count", 1, None),
-        ("stats.decode_count", 0, None),
-        ("workers", None, 4),
+    assert [(each.at, each.where.get("worker_type"), each.equals, each.count) for each in gate.expect] == [
+        ("stats.regular_count", None, 3, None),
+        ("stats.prefill_count", None, 1, None),
+        ("stats.decode_count", None, 0, None),
+        ("workers", None, None, 4),
+        ("workers", "regular", None, 3),
+        ("workers", "prefill", None, 1),
+        ("workers", "decode", None, 0),
     ]

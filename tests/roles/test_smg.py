@@ -5,9 +5,9 @@ import pytest
 from launcher.model.catalogue import load
 from launcher.model.job import Mode, Role
 from launcher.plan.plan import plan
-from launcher.roles.base import Endpoint, Scheme, Wire, nominal
+from launcher.roles.base import Endpoint, Scheme, Wire
 from launcher.run.script import ref
-from tests.jobs import ROOT, adapters, job, manifest, role, router
+from tests.jobs import ROOT, adapters, job, role, router
 
 IP = ref("ip", 0)
 SMG = load((ROOT / "manifests/flags/smg/1.13.0.json").read_text(encoding="utf-8"))
@@ -38,11 +38,6 @@ def test_aggregate():
     )
 
 
-def test_the_user_s_start_up_timeout_wins():
-    found = words(role("worker"), router(flags={"worker-startup-timeout-secs": 5}, catalogue=SMG))
-    assert [word for word in found if "startup-timeout" in word] == ["--worker-startup-timeout-secs=5"]
-
-
 def test_prefill_and_decode_by_bootstrap():
     found = words(role("prefill", replicas=2, flags=SGLANG), role("decode", flags=SGLANG), router(flags={}))
     start = found.index("--pd-disaggregation")
@@ -55,16 +50,12 @@ def test_prefill_and_decode_by_bootstrap():
     assert "--worker-urls" not in found
 
 
-def test_a_manifest_without_ports_gets_the_usual_ones():
-    bare = manifest("smg", kind="router", adapter="smg", program={"command": ["smg"]})
-    assert "--prometheus-port=29000" in words(role("worker"), router(bare))
-
-
-def test_every_word_is_a_flag_of_the_real_program():
-    for roles in ([role("worker")], [role("prefill", flags=SGLANG), role("decode", flags=SGLANG)]):
-        for word in words(*roles, router()):
-            if word.startswith("--"):
-                assert SMG.find(word[2:].partition("=")[0]), word
+@pytest.mark.parametrize(("wire", "count"), [("sglang", 2), ("vllm", 1)])
+def test_with_dp_aware_it_lists_the_ranks_of_sglang_workers(wire, count):
+    worker = role("worker", flags={"personality": wire, "dp-size": 2})
+    made = job(worker, router(flags={"dp-aware": True}, catalogue=SMG))
+    (gate,) = plan(made, adapters()).steps[-1].gates
+    assert gate.expect[0].equals == count
 
 
 def endpoint(mode: Mode, wire: Wire = "vllm", scheme: Scheme = "http", **fields: Any) -> Endpoint:
@@ -99,9 +90,3 @@ def test_pairing_is_judged_by_endpoints_alone(endpoints, codes):
     found = list(ADAPTER.check(made, made.router, endpoints))
     assert [each.code for each in found] == codes
     assert set(codes) <= set(ADAPTER.codes)
-
-
-@pytest.mark.parametrize(("flags", "codes"), [(SGLANG, []), ({}, ["handoff-lost"])])
-def test_the_simulated_engines_are_judged_as_the_real_ones(flags, codes):
-    made = job(role("prefill", flags=flags), role("decode", flags=flags), router())
-    assert [each.code for each in ADAPTER.check(made, made.router, nominal(made, adapters()))] == codes
