@@ -7,8 +7,9 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from launcher.run.script import Expect
 
 _MISSING = object()
-_SAMPLE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$")
-_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)\s*')
+_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_PAIR = r'\s*[A-Za-z_][A-Za-z0-9_]*\s*=\s*"(?:[^"\\]|\\.)*"\s*(?:,\s*|(?=\}))'
+_SAMPLE = re.compile(r"([A-Za-z_:][A-Za-z0-9_:]*)(?:\s*\{((?:%s)*)\})?\s+(\S+)(?:\s+-?\d+)?\s*" % _PAIR)
 _ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 
 
@@ -24,7 +25,7 @@ def samples(text: str) -> List[Sample]:
     """The samples of a Prometheus text (exposition format 0.0.4); lines that are none are passed over."""
     found = []
     for line in text.splitlines():
-        match = _SAMPLE.match(line)
+        match = _SAMPLE.fullmatch(line)
         if match:
             try:
                 value = float(match.group(3))

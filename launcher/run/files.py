@@ -63,7 +63,7 @@ def encode(file: File) -> bytes:
     if file.text is not None:
         return file.text.encode("utf-8", "surrogateescape")
     # YAML takes no surrogate pairs, which an ASCII encoding of JSON would write.
-    return (json.dumps(file.data, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    return (json.dumps(file.data, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "surrogateescape")
 
 
 def as_json(value: Any) -> bytes:

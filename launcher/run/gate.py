@@ -60,7 +60,9 @@ def _gauge(gate: Gate) -> Answer:
 
 def _tcp(gate: Gate) -> Answer:
     parts = urlsplit(gate.url)
-    with closing(socket.create_connection((parts.hostname or "", parts.port or 80), timeout=gate.patience)):
+    if not parts.hostname or not parts.port:
+        raise ValueError("no address and port: %s" % gate.url)
+    with closing(socket.create_connection((parts.hostname, parts.port), timeout=gate.patience)):
         return Answer(True, "connected")
 
 
@@ -145,4 +147,4 @@ def _words(error: BaseException) -> str:
     if isinstance(error, json.JSONDecodeError):
         return "the answer is no JSON: %s" % error
     text = getattr(error, "strerror", None) or str(error)
-    return text or type(error).__name__
+    return _excerpt(text) or type(error).__name__
