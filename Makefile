@@ -9,6 +9,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+# Programs that do not get on with others, each beside $(VENV): what tests/environments/NAME.txt lists in $(VENV)-NAME.
+ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard tests/environments/*.txt))
 # Caches live in the environment's folder: `make check` leaves the tree as it was.
 CACHE := $(CURDIR)/$(VENV)/cache
 export RUFF_CACHE_DIR := $(CACHE)/ruff
@@ -26,15 +28,15 @@ help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
 		printf '%-16s %s\n' "$$name" "$$what"; done
 
-setup: $(VENV)/dev ## the environment for development, in .venv
+setup: $(VENV)/dev $(ENVIRONMENTS) ## the environments for development, in .venv and .venv-NAME
 
 demo: $(VENV)/demo ## run the quickstart on this machine: workers, router, one completion, clean stop
 	@$(BIN)/python docs/demo.py
 
-test: $(VENV)/dev ## every test that CI runs
+test: $(VENV)/dev $(ENVIRONMENTS) ## every test that CI runs
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-test-all: $(VENV)/dev ## the same and those that take minutes
+test-all: $(VENV)/dev $(ENVIRONMENTS) ## the same and those that take minutes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not site"
 
 check: check-lint check-format check-types check-layers check-shape check-python check-docs ## everything CI asks of the text; changes nothing
@@ -77,7 +79,7 @@ wheel: $(VENV)/dev ## dist/launcher-*.whl
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## remove what the targets above made
-	rm -rf $(VENV) .venv-peers build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-* build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
 $(VENV)/made:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with venv on PATH (Debian: apt-get install python3-venv; or make PYTHON=/path/to/python3)" >&2; exit 1; }
@@ -93,3 +95,9 @@ $(VENV)/dev: $(VENV)/made pyproject.toml constraints.txt
 	@echo "installing what development needs into $(VENV) (once)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $(VENV)/demo $@
+
+$(VENV)-%/made: tests/environments/%.txt | $(VENV)/dev
+	@echo "installing $* into $(VENV)-$* (once)"
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)-$*
+	@$(PIP) --python $(VENV)-$*/bin/python install --requirement $<
+	@touch $@
