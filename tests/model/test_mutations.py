@@ -56,7 +56,7 @@ def test_the_sample_links() -> None:
     assert [role.name for role in found.roles] == ["worker", "cache", "router"]
 
 
-@pytest.mark.parametrize("examples", [120, pytest.param(2000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("examples", [80, pytest.param(2000, marks=pytest.mark.heavy)])
 def test_recipes(examples: int) -> None:
     counts: Counter[bool] = Counter()
 
@@ -70,7 +70,7 @@ def test_recipes(examples: int) -> None:
             assert isinstance(found.recipe, Recipe)
 
     ends()
-    assert min(counts.values()) > 10
+    assert min(counts.values()) > 5
 
 
 @settings(max_examples=50)
@@ -90,7 +90,7 @@ KEYS = st.one_of(
 WORDS = st.builds("{}={}".format, KEYS, st.sampled_from(["1", "x", "{a=1}", "[]", "", '"', "2024-01-01", "\ufdd0"]))
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(WORDS, max_size=3), st.lists(KEYS, max_size=2))
 def test_words_of_the_command_line(sets: list[str], unsets: list[str]) -> None:
     outcome(shelf(RECIPE), Request("r.toml", "site", tuple(sets), tuple(unsets)))

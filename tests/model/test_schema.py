@@ -27,7 +27,7 @@ def pattern(validator: Any, wanted: str, value: Any, schema: Any) -> Iterator[js
         yield jsonschema.ValidationError(f"{value!r} does not match")
 
 
-VALIDATOR = jsonschema.validators.extend(
+VALIDATOR = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
     {"pattern": pattern},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", toml),
