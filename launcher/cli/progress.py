@@ -18,6 +18,7 @@ class Progress:
         self._started: list[str] = []
         self._opened: set[str] = set()
         self._reminded = 0.0
+        self._stopping = False
         self.ready = False
 
     def tell(self, event: Event) -> None:
@@ -28,25 +29,26 @@ class Progress:
             "gate-shut": self._closed,
             "exit": self._ended,
             "ready": self._ready,
+            "stop": self._stop,
         }
         if event["event"] in told:
             told[event["event"]](event)
 
     def tick(self, seconds: float) -> None:
         """Says what is waited for: each moment on a live terminal, else every ten seconds."""
-        text = self._waiting()
-        self._terminal.status(f"  {text} ({seconds:.0f} s)")
+        text = self._waiting(f"{seconds:.0f} s")
+        self._terminal.status(f"  {text}")
         if not self._terminal.live and not self.ready and seconds - self._reminded >= _REMIND:
             self._reminded = seconds
-            self._terminal.note(f"  {text} ({seconds:.0f} s)")
+            self._terminal.note(f"  {text}")
 
-    def _waiting(self) -> str:
+    def _waiting(self, since: str) -> str:
         if self.ready:
-            return "running; Ctrl-C stops it"
+            return f"running for {since}; Ctrl-C stops it"
         for step in self._started:
             if step not in self._opened:
-                return f"waiting for {step}{_said(self._shut.get(step))}"
-        return f"waiting for the first completion{_said(self._shut.get(''))}"
+                return f"waiting {since} for {step}{_said(self._shut.get(step))}"
+        return f"waiting {since} for the first completion{_said(self._shut.get(''))}"
 
     def _start(self, event: Event) -> None:
         self._started.append(event["step"])
@@ -61,11 +63,16 @@ class Progress:
         self._shut[event["step"]] = f"{event['gate']}: {event['said']}"
 
     def _ended(self, event: Event) -> None:
+        if self._stopping:
+            return  # ended by the teardown, not by itself
         how = f"signal {event['signal']}" if "signal" in event else f"exit code {event.get('exit')}"
         self._line(event["step"], f"ended with {how}")
 
     def _ready(self, event: Event) -> None:
         self.ready = True
+
+    def _stop(self, event: Event) -> None:
+        self._stopping = True
 
     def _line(self, step: str, text: str) -> None:
         self._terminal.note(f"  {step:<{self._width}}  {text}")

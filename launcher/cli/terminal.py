@@ -15,7 +15,7 @@ class Terminal:
         self.err = err
         self.live = live
         self.color_out, self.color_err = color
-        self._status = False
+        self._status = ""
 
     @classmethod
     def open(cls) -> "Terminal":
@@ -40,14 +40,14 @@ class Terminal:
 
     def status(self, text: str) -> None:
         """A line that the next one replaces, on a live terminal only."""
-        if self.live:
+        if self.live and text != self._status:
             self._err(f"\r\033[2K{text[: _width(self.err) - 1]}")
-            self._status = True
+            self._status = text
 
     def settle(self) -> None:
         """Takes the status line away."""
         if self._status:
-            self._status = False
+            self._status = ""
             self._err("\r\033[2K")
 
     def flush(self) -> None:

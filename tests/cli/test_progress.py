@@ -1,0 +1,59 @@
+"""What is told while a run starts, from events alone."""
+
+import io
+from typing import Any
+
+from launcher.cli.progress import Progress
+from launcher.cli.terminal import Terminal
+
+START = {"event": "start", "step": "a", "absent": []}
+SHUT = {"event": "gate-shut", "step": "a", "gate": "http http://h/health", "said": "connection refused"}
+OPEN = {"event": "gate-open", "step": "a", "after": 1.25}
+READY = {"event": "ready", "after": 2.0}
+
+
+def told(*script: Any, live: bool = False) -> str:
+    """What is said of events (dictionaries) and ticks (seconds)."""
+    err = io.StringIO()
+    progress = Progress(Terminal(io.StringIO(), err, live=live), width=6)
+    for item in script:
+        if isinstance(item, dict):
+            progress.tell(item)
+        else:
+            progress.tick(item)
+    return err.getvalue()
+
+
+def test_lines_of_a_start() -> None:
+    assert told(START, OPEN, READY) == "  a       ready after 1.2 s\n"
+
+
+def test_reminder_every_ten_seconds_where_nobody_watches() -> None:
+    said = told(START, 1.0, SHUT, 9.9, 10.0, 11.0, 20.0, OPEN, 31.0, READY, 50.0)
+    assert said == (
+        "  waiting 10 s for a: http http://h/health: connection refused\n"
+        "  waiting 20 s for a: http http://h/health: connection refused\n"
+        "  a       ready after 1.2 s\n"
+        "  waiting 31 s for the first completion\n"
+    )
+
+
+def test_line_that_moves_on_a_terminal() -> None:
+    said = told(START, 1.0, 1.01, OPEN, READY, 2.0, live=True)
+    assert said == (
+        "\r\033[2K  waiting 1 s for a\r\033[2K  a       ready after 1.2 s\n\r\033[2K  running for 2 s; Ctrl-C stops it"
+    )
+
+
+def test_ends_and_absent_variables() -> None:
+    said = told(
+        {**START, "absent": ["TOKEN"]},
+        {"event": "exit", "step": "a", "exit": 3},
+        {"event": "exit", "step": "b", "signal": 9},
+        {"event": "something-new", "step": "a"},
+        {"event": "stop"},
+        {"event": "exit", "step": "c", "signal": 15},
+    )
+    assert said == (
+        "  a       `TOKEN` of `env_from` is not set\n  a       ended with exit code 3\n  b       ended with signal 9\n"
+    )
