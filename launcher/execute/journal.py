@@ -198,11 +198,11 @@ def _documents(run: Run, contents: Contents) -> Iterator[tuple[str, bytes]]:
         yield f"{SOURCES}/{number}-{plain}", text.encode("utf-8", "surrogateescape")
 
 
-def _age(path: Path) -> tuple[str, float]:
+def _age(path: Path) -> tuple[str, float, str]:
     """Runs of one second are told apart by when their plan was written; it never is again."""
     match = _NAME.fullmatch(path.name)
     try:
         written = (path / PLAN).stat().st_mtime
     except OSError:
         written = 0.0
-    return (match["stamp"] if match else "", written)
+    return (match["stamp"] if match else "", written, path.name)

@@ -99,8 +99,10 @@ def _ended(run: Run, facts: dict[str, Any]) -> Status:
     if found is not None:
         keys = ("exit", "cause", "hint", "started", "ready_after", "ended", "first")
         return Status(str(found.get("state", UNKNOWN)), **{**facts, **{key: found.get(key) for key in keys}})
+    if not run.path.is_dir():
+        return Status(LOST, exit=1, cause="the run directory has vanished", **facts)
     if (run.path / files.OUTCOME).exists() or not _ours(run):
-        return Status(UNKNOWN, cause="the run directory was written by another version, or is damaged", **facts)
+        return Status(UNKNOWN, exit=1, cause="the run directory was written by another version, or is damaged", **facts)
     if lock.holder(str(run.path)) is None:
         return Status(CREATED, **facts)
     return Status(LOST, exit=1, cause=_SILENT, **facts)
