@@ -16,6 +16,7 @@ CACHE := $(CURDIR)/$(VENV)/cache
 export RUFF_CACHE_DIR := $(CACHE)/ruff
 export MYPY_CACHE_DIR := $(CACHE)/mypy
 export PYTHONPYCACHEPREFIX := $(CACHE)/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 CODE := launcher tests benchmarks docs
 
 .DEFAULT_GOAL := help

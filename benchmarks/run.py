@@ -18,8 +18,10 @@ RESULTS = Path(__file__).with_name("results.md")
 ROUNDS = 11
 LAUNCH = [sys.executable, "-m", "launcher"]
 
+BARE = "python -c pass"
+"""How fast the machine is just now: what every start of a Python costs."""
 OURS = {
-    "python -c pass": [sys.executable, "-c", "pass"],
+    BARE: [sys.executable, "-c", "pass"],
     "one pydantic model": [sys.executable, str(Path(__file__).with_name("one_model.py"))],
     "launch --help": [*LAUNCH, "--help"],
     "launch check": [*LAUNCH, "check", "quickstart"],
@@ -33,10 +35,11 @@ Limit = tuple[str, float, float, str]
 
 def commands(costs: dict[str, Cost]) -> Iterator[str]:
     """The table of commands."""
-    yield "| command | CPU s | wall s | peak MB |"
-    yield "|---|---|---|---|"
+    yield "| command | CPU s | × bare Python | wall s | peak MB |"
+    yield "|---|---|---|---|---|"
+    bare = costs[BARE].cpu
     for name, one in costs.items():
-        yield f"| `{name}` | {one.cpu:.3f} | {one.wall:.3f} | {one.peak:.0f} |"
+        yield f"| `{name}` | {one.cpu:.3f} | {one.cpu / bare:.1f} | {one.wall:.3f} | {one.peak:.0f} |"
 
 
 def growth(plans: dict[int, float]) -> Iterator[str]:
@@ -96,6 +99,8 @@ def report(costs: dict[str, Cost], plans: dict[int, float], peers: Sequence[Peer
 
 
 def main() -> int:
+    # Nobody compiles anew at each call; where a machine says so, figures would be of the compiler.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     words = dict(OURS)
     for peer in PEERS:
         peer.install()

@@ -229,7 +229,7 @@ def unportable(source: Source) -> Iterator[str]:
 # `[/]` and `[.]` keep this file from holding what it looks for.
 _PLACES = re.compile(
     r"(?<![\w.-])[/](?:work[/](?:main|shared)|root[/][.](?:pyenv|local)|opt[/](?:pypi|wheels))\b"
-    r"|[/]home[/](?!(?:you|user|USER|alice|me)\b)\w"
+    r"|[/]home[/](?!(?:you|user|USER|alice|lab|me)\b)\w"
     r"|\b(?:pythonhosted[.]org|pypi[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org|crates[.]io)\b"
 )
 
