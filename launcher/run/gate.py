@@ -79,7 +79,23 @@ def _complete(gate: Gate) -> Answer:
     return answer
 
 
-KINDS: Dict[str, Callable[[Gate], Answer]] = {"http": _http, "gauge": _gauge, "tcp": _tcp, "complete": _complete}
+def _log(gate: Gate) -> Answer:
+    with open(gate.url, "rb") as file:
+        lines = file.read(_LIMIT).decode("utf-8", "replace").splitlines()
+    for expect in gate.expect:
+        found, wanted = lines.count(expect.at), expect.count or 1
+        if found < wanted:
+            return Answer(False, "%d of %d lines `%s`" % (found, wanted, expect.at))
+    return Answer(True, "every line is there")
+
+
+KINDS: Dict[str, Callable[[Gate], Answer]] = {
+    "http": _http,
+    "gauge": _gauge,
+    "tcp": _tcp,
+    "complete": _complete,
+    "log": _log,
+}
 """Kind of a gate → how it is asked."""
 
 

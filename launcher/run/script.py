@@ -70,8 +70,8 @@ class Gate:
     """A condition that is asked again and again until it holds.
 
     kind: `http` (GET, `status` and every `expect`), `tcp` (the port of `url` accepts), `gauge`
-    (Prometheus text), `complete` (one completion of `model` through an OpenAI-compatible `url` base).
-    Times are in seconds.
+    (Prometheus text), `complete` (one completion of `model` through an OpenAI-compatible `url` base), `log`
+    (the file at `url` has, for every `expect`, `count` lines that are `at`). Times are in seconds.
     """
 
     kind: str
@@ -113,6 +113,11 @@ class Child:
     travel by name only). `after` names children whose gates must all be open first. A `lasting` child
     must live to the end of the run; the gate of one that does not last is its exit 0. The end of a
     `critical` child (any end of a lasting one, a non-zero end of another) ends the run.
+
+    In a Slurm allocation the child is an `srun`, and what it starts is on other nodes: `nodes` are indices
+    into `Allocation.nodes`, `outputs` the files (in the run directory) that its tasks write there, while `log`
+    has what `srun` itself says. `env_prefix` is put before each name of `env_from` on the way to the child. A
+    child that is `last` is asked to end when all others are gone.
     """
 
     name: str
@@ -127,6 +132,10 @@ class Child:
     stop: Stop = Stop()
     cwd: str = ref("run")
     log: str = ""
+    nodes: Tuple[int, ...] = ()
+    outputs: Tuple[str, ...] = ()
+    env_prefix: str = ""
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,13 +147,69 @@ class Budgets:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One node of an allocation. `ports` must be free there and `paths` exist before anything starts; Slurm
+    must show `gpus` GPUs there as 0, 1, … (masks count so; 0: it does not matter).
+
+    `tell` and, behind it, a signal and names of children (`TERM worker-0 …`) are the words of a step on that
+    node that signals the processes whose pids its children noted there.
+    """
+
+    ports: Tuple[int, ...] = ()
+    paths: Tuple[str, ...] = ()
+    gpus: int = 0
+    tell: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Root:
+    """What a run leaves on its nodes unless somebody takes it away, however the run ends.
+
+    kind: `enroot` (a container by that name) or `directory`. `remove` are the words that do it, on a node
+    where it exists and no process is in it any more.
+    """
+
+    kind: str
+    name: str
+    remove: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What the supervisor must know inside a Slurm job.
+
+    `facts` are the words of one step over all `nodes`, one task each, that prints one line of JSON a node;
+    addresses are those of `interface` (empty: of the node's name). `steps` prints a line `STEP NAME` for
+    each step of the job, where NAME is `step_name(child, run)`; `signal` (TERM to every process of a step) and
+    `kill` take STEPs behind them. `scrub` are variables that nothing inherits from the job (`SLURM_*` by
+    prefix) unless `Script.inherit` names them. `roots` is what the child `janitor` takes away, for which it
+    has `grace` seconds once it is told.
+    """
+
+    facts: Tuple[str, ...]
+    nodes: Tuple[Node, ...]
+    steps: Tuple[str, ...]
+    signal: Tuple[str, ...]
+    kill: Tuple[str, ...]
+    interface: str = ""
+    scrub: Tuple[str, ...] = ()
+    roots: Tuple[Root, ...] = ()
+    grace: float = 20.0
+
+
+def step_name(child: str, run: str) -> str:
+    """Slurm's name of a child's step: two runs in one job are told apart by it."""
+    return "%s@%s" % (child, run)
+
+
+@dataclass(frozen=True)
 class Script:
     """Everything the supervisor executes.
 
     `slots` names every late reference that must be bound (`ip0`, `host0`, `run`). `inherit` is the
     allow-list of the shell's variables children get (`LC_*` matches by prefix). `ready` is asked once
     all lasting children have started and opened their gates. `last_words` are run by the keeper after
-    everything else is gone.
+    everything else is gone. `allocation` is None on this machine alone.
     """
 
     name: str
@@ -156,6 +221,7 @@ class Script:
     inherit: Tuple[str, ...] = ()
     last_words: Tuple[Tuple[str, ...], ...] = ()
     url: str = ""
+    allocation: Optional[Allocation] = None
     schema: int = SCHEMA
 
 
@@ -191,6 +257,7 @@ def load(text: str) -> Script:
             inherit=tuple(raw["inherit"]),
             last_words=tuple(tuple(words) for words in raw["last_words"]),
             url=raw["url"],
+            allocation=None if raw["allocation"] is None else _allocation(raw["allocation"]),
         )
     except (KeyError, TypeError) as error:
         raise ValueError("not a script: %s" % error) from error
@@ -200,7 +267,18 @@ def _gate(raw: Mapping[str, Any]) -> Gate:
     return Gate(**{**raw, "expect": tuple(Expect(**item) for item in raw["expect"])})
 
 
+def _allocation(raw: Mapping[str, Any]) -> Allocation:
+    lists: List[str] = ["facts", "steps", "signal", "kill", "scrub"]
+    plain: Dict[str, Any] = {**raw, **{key: tuple(raw[key]) for key in lists}}
+    nodes = tuple(Node(**_tuples(node)) for node in raw["nodes"])
+    return Allocation(**{**plain, "nodes": nodes, "roots": tuple(Root(**_tuples(root)) for root in raw["roots"])})
+
+
+def _tuples(raw: Mapping[str, Any]) -> Dict[str, Any]:
+    return {key: tuple(item) if isinstance(item, list) else item for key, item in raw.items()}
+
+
 def _child(raw: Mapping[str, Any]) -> Child:
-    lists: List[str] = ["argv", "env_from", "after"]
+    lists: List[str] = ["argv", "env_from", "after", "nodes", "outputs"]
     plain: Dict[str, Any] = {**raw, **{key: tuple(raw[key]) for key in lists}}
     return Child(**{**plain, "gates": tuple(_gate(g) for g in raw["gates"]), "stop": Stop(**raw["stop"])})
