@@ -24,9 +24,11 @@ Kind = tuple[Wire, Scheme]
 CODES: Mapping[str, str] = {
     "engine-not-routed": """The router cannot be in front of this engine
 
-A router asks workers for what its own engine tells: behind another one it may register nobody, or start, say
-that it is ready and fail requests. vLLM goes behind `vllm-router` or `smg`, SGLang behind `sglang-router` or
-`smg`, TensorRT-LLM behind `smg`; workers that serve gRPC behind `smg` alone.""",
+A router knows what its own engine tells and how that engine hands over. In prefill and decode another engine's
+workers are listed as ready and answer 200 while decode computes every prompt again (seen: vllm-router 0.1.17
+before SGLang, sglang-router 0.3.2 before vLLM); in aggregate the router knows neither their model nor their load.
+vLLM goes behind `vllm-router` or `smg`, SGLang behind `sglang-router` or `smg`, TensorRT-LLM behind `smg`;
+workers that serve gRPC behind `smg` alone.""",
     "handoff-lost": """The router would not tell decode where prefill left the KV cache
 
 Everything would report ready and answer 200, and decode would compute every prompt again. Over HTTP `smg`

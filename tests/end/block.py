@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 STEP = 40
-"""Shifts are multiples of it: the quickstart's ports (6100, 6132, 8000, 29000) then never meet another block's."""
+"""Shifts are multiples of it: ports of four workers, of the router and its metrics never meet another block's."""
 
 _BLOCKS = 90
 _GUARDS = 31000
-_BASES = (6100, 6132, 6164, 8000, 29000)
+_BASES = (6100, 6132, 6164, 6196, 7200, 7201, 5400, 5401, 5402, 5403, 5404, 5405, 8000, 29000)
 
 
 @contextmanager
