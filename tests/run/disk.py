@@ -30,7 +30,7 @@ def mount(where: Path, size: str = ROOM) -> Rig:
 
 
 def lock_up(where: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(where)], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(where)], check=True)
 
 
 def fill(where: Path) -> None:

@@ -18,7 +18,8 @@ TREE = (
     "import os, signal, subprocess, sys, time\n"
     "subprocess.Popen([sys.executable, '-I', '-S', '-c', 'import time; time.sleep(3600)'],\n"
     "                 start_new_session=True, env={'A': 'b'})\n"
-    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + IDLE
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "open('deaf', 'w')\n" + IDLE
 )
 
 
@@ -97,7 +98,8 @@ def _judge(watched: Watched, victim: str, phase: str) -> None:
 
 def test_supervisor_killed_while_it_ends_the_run_keeps_the_first_cause(rig: Rig) -> None:
     deaf = child("deaf", python(TREE), stop=Stop(seconds=20.0))
-    watched = rig.start(script(child("worker", python("raise SystemExit(3)"), after=("deaf",)), deaf))
+    worker = child("worker", ("sh", "-c", "while ! test -e deaf; do sleep 0.02; done; exit 3"))
+    watched = rig.start(script(worker, deaf))
     watched.event("exit", "worker")
     watched.event("stop")
     os.kill(watched.pid("supervisor"), signal.SIGKILL)
