@@ -5,23 +5,73 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from launcher.model.recipe import Mount, Table
-from launcher.model.value import Memory, Name, Schema, kind, said
+from launcher.model.recipe import Mount, Table, Wishes
+from launcher.model.value import Memory, Name, Schema, SitePath, kind, said
 
 
 class Versions(Table):
     """Versions of the site's software; they change the words that are rendered."""
 
+    slurm: str | None = Field(default=None, description="`srun --version`: which options it knows")
     pyxis: str | None = Field(default=None, description="version of the Slurm plugin")
     enroot: str | None = Field(default=None, description="`enroot version`")
+    apptainer: str | None = Field(default=None, description="`apptainer --version`")
 
 
 class Node(Table):
     """Shape of one compute node."""
 
     gpus: Annotated[int, Field(ge=0, le=64)] = Field(default=0, description="GPUs of a node")
+    gpu: str | None = Field(default=None, min_length=1, description="model of the GPUs, for messages")
     cpus: Annotated[int, Field(ge=1)] | None = Field(default=None, description="CPUs that Slurm counts on a node")
     memory: Memory | None = Field(default=None, description="memory of a node: `800G`, `512000M`")
+    driver: str | None = Field(
+        default=None, pattern=r"^[0-9]+(\.[0-9]+)*$", description="version of the GPU driver: `580.95`"
+    )
+    gpu_request: Literal["gpus-per-node", "gres", "none"] = Field(
+        default="gpus-per-node", description="how the site wants GPUs asked for; `none` where nodes come with them"
+    )
+    local: SitePath = Field(
+        default="/tmp",  # noqa: S108  (the site's own scratch is better, where it says so)
+        description="folder on the node's own disk, for what containers write; `$USER` and `$HOME` are expanded",
+    )
+
+
+class Topology(Table):
+    """`[topology]`: which nodes are near each other."""
+
+    segment: bool = Field(default=False, description="the site takes `--segment` (topology/block, Slurm 24.05)")
+    domain_nodes: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="nodes of one NVLink domain: 18 of an NVL72"
+    )
+
+
+class SiteSlurm(Wishes):
+    """`[slurm]`: what jobs ask of Slurm here unless the recipe says otherwise, and how the site is set up."""
+
+    exclusive: bool = Field(
+        default=True, description="ask for whole nodes; else for GPUs, CPUs and memory in proportion"
+    )
+    mpi: str = Field(
+        default="pmix", pattern=r"^[A-Za-z0-9_]+$", description="`--mpi` of steps that need one: see `srun --mpi=list`"
+    )
+    kill_wait: Annotated[int, Field(ge=2, le=3600)] = Field(
+        default=30, description="KillWait of slurm.conf: seconds from TERM to KILL at the end of a job"
+    )
+
+
+class Pyxis(Table):
+    """`[pyxis]`: how the site set it up."""
+
+    squashfuse: bool = Field(default=False, description="images are mounted, not unpacked (`use_squashfuse=1`)")
+
+
+class Apptainer(Table):
+    """`[apptainer]`: how containers are started where `runtime` is `apptainer`."""
+
+    gpu: Literal["nv", "nvccli", "rocm"] = Field(default="nv", description="how GPUs get in: `--nv`, …")
+    home: bool = Field(default=False, description="mount the home directory")
+    cache: SitePath | None = Field(default=None, description="APPTAINER_CACHEDIR, for images of registries")
 
 
 class Setup(Table):
@@ -59,13 +109,34 @@ class Cluster(Table):
 
     schema_: Schema = Field(alias="schema", description="version of this format")
     name: Name = Field(description="as the file is named")
-    runtime: Literal["none", "pyxis"] = Field(default="none", description="`none` starts plain processes")
+    runtime: Literal["none", "pyxis", "apptainer"] = Field(
+        default="none", description="what containers are started with; `none` starts plain processes"
+    )
     scheduler: Literal["local", "slurm"] = Field(default="slurm", description="`local` is this machine alone")
+    arch: Literal["x86_64", "aarch64"] | None = Field(
+        default=None, description="of the compute nodes: a run on others ends before it starts"
+    )
     nodes: Annotated[int, Field(ge=1)] | None = Field(default=None, description="nodes a job may have at most")
     python: str = Field(
         default="python3", min_length=1, description="Python ≥ 3.9 on the compute nodes; runs the supervisor"
     )
+    runs: SitePath | None = Field(
+        default=None,
+        description="folder for run directories, on a file system that all nodes see; `$USER` and `$HOME` are expanded",
+    )
+    interface: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_.:@-]{1,15}$",
+        description="network interface whose addresses roles are told; default: the address of the node's name",
+    )
+    inherit: list[str] = Field(
+        default=[], description="variables of the submitting shell that go along, beside PATH, HOME, USER and the like"
+    )
     versions: Versions = Field(default_factory=Versions, description="versions of the site's software")
+    slurm: SiteSlurm = Field(default_factory=SiteSlurm, description="what jobs ask of Slurm")
+    topology: Topology = Field(default_factory=Topology, description="which nodes are near each other")
+    pyxis: Pyxis = Field(default_factory=Pyxis, description="how pyxis is set up")
+    apptainer: Apptainer = Field(default_factory=Apptainer, description="how Apptainer is called")
     node: Node = Field(default_factory=Node, description="shape of one compute node")
     env: dict[str, str] = Field(default={}, description="lies under every role's environment")
     setup: Setup | None = Field(default=None, description="preamble run before every role's own")

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName, Schema
+from launcher.model import timelimit
+from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName, Schema, Segment, TimeLimit
 
 __all__ = [
     "NO_ROUTER",
@@ -19,7 +20,9 @@ __all__ = [
     "RecipePart",
     "RoleTable",
     "RouterTable",
+    "SlurmTable",
     "Table",
+    "Wishes",
 ]
 
 NO_ROUTER = "direct"
@@ -105,6 +108,26 @@ class Ports(Table):
     shift: Annotated[int, Field(ge=0, le=50000)] = Field(default=0, description="added to every port base")
 
 
+class Wishes(Table):
+    """What a job may ask of Slurm; the recipe's lie over the cluster's."""
+
+    partition: str | None = Field(default=None, min_length=1, description="partition; default: Slurm's")
+    account: str | None = Field(default=None, min_length=1, description="account that is charged")
+    qos: str | None = Field(default=None, min_length=1, description="quality of service")
+    time: TimeLimit | None = Field(default=None, description=f"time limit: {timelimit.FORMS}; default: the partition's")
+    sbatch: Flags = Field(default={}, description="more options of `sbatch`, by their long names without dashes")
+    srun: Flags = Field(default={}, description="more options of every step's `srun`, likewise")
+
+
+class SlurmTable(Wishes):
+    """`[slurm]`: what the deployment asks of Slurm; nothing on a cluster without it."""
+
+    segment: Segment | None = Field(
+        default=None,
+        description='nodes that must be in one NVLink domain: a number, `"role"` (each role\'s), `"job"` (all)',
+    )
+
+
 class RecipePart(Table):
     """What a recipe may say, none of it required: `[variants.NAME]` and `[on.CLUSTER]` are parts."""
 
@@ -118,6 +141,7 @@ class RecipePart(Table):
     router: RouterTable | None = Field(default=None, description="what stands in front; default: one worker is public")
     ready: Ready = Field(default_factory=Ready, description="when the run counts as up")
     ports: Ports = Field(default_factory=Ports, description="where ports are allocated")
+    slurm: SlurmTable = Field(default_factory=SlurmTable, description="what the deployment asks of Slurm")
 
 
 class RecipeFile(RecipePart):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from launcher.model import duration, size
+from launcher.model import duration, sitepath, size, timelimit
 
 SAID = "said"
 """Type of a pydantic error whose context has our own phrase as `phrase`, and perhaps a `help`."""
@@ -103,6 +103,39 @@ def _memory(value: str) -> str:
     return value
 
 
+def _limit(value: Any) -> str:
+    if not isinstance(value, str):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        raise said(f"must be a time limit, not {kind(value)}", f'write `"{value}m"` for minutes' if whole else _LIMITS)
+    try:
+        timelimit.seconds(value)
+    except ValueError as error:
+        found = timelimit.meant(value)
+        raise said(str(error), f"did you mean `{found}`?" if found else _LIMITS) from None
+    return value
+
+
+_LIMITS = f"write {timelimit.FORMS}"
+
+
+def _segment(value: Any) -> str | int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise said(f"must be at least 1, not {value}")
+        return value
+    if value not in ("role", "job"):
+        shown = f"`{value}`" if isinstance(value, str) else kind(value)
+        raise said(f'must be a number of nodes, `"role"` or `"job"`, not {shown}')
+    return str(value)
+
+
+def _path(value: str) -> str:
+    try:
+        return sitepath.test(value)
+    except ValueError as error:
+        raise said(str(error), "of variables `$USER` and `$HOME` are expanded") from None
+
+
 def _role(value: str) -> str:
     if value == RESERVED:
         raise said("is reserved: the router has a table of its own", "write `[router]`, and `kind` for `manifest`")
@@ -143,3 +176,12 @@ Duration = Annotated[
     ),
 ]
 Memory = Annotated[str, AfterValidator(_memory), WithJsonSchema({"type": "string", "pattern": f"^{size.PATTERN}$"})]
+TimeLimit = Annotated[
+    str, PlainValidator(_limit), WithJsonSchema({"type": "string", "pattern": f"^{timelimit.PATTERN}$"})
+]
+SitePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": f"^{sitepath.PATTERN}$"})]
+Segment = Annotated[
+    str | int,
+    PlainValidator(_segment),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["role", "job"]}]}),
+]

@@ -30,6 +30,15 @@ PART = {
     "router": {"kind": "gate", "flags": {"policy": "any"}},
     "ready": {"timeout": "1h30m"},
     "ports": {"public": 8000, "shift": 10},
+    "slurm": {
+        "partition": "p",
+        "account": "a",
+        "qos": "q",
+        "time": "4h",
+        "segment": "role",
+        "sbatch": {"exclude": ["n1"], "nice": 1},
+        "srun": {"contiguous": True},
+    },
 }
 SAMPLES: dict[str, dict[str, Any]] = {
     "recipe": {
@@ -73,10 +82,26 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "name": "gb300",
         "runtime": "pyxis",
         "scheduler": "slurm",
+        "arch": "aarch64",
         "nodes": 4,
         "python": "/usr/bin/python3",
-        "versions": {"pyxis": "0.20", "enroot": "3.5"},
-        "node": {"gpus": 4, "cpus": 144, "memory": "800G"},
+        "runs": "/lustre/$USER/runs",
+        "interface": "ib0",
+        "inherit": ["LANG"],
+        "versions": {"slurm": "24.11.5", "pyxis": "0.20", "enroot": "3.5", "apptainer": "1.4.5"},
+        "slurm": {"time": "01:00:00", "exclusive": False, "mpi": "pmix", "kill_wait": 30, "sbatch": {"mem": "1G"}},
+        "topology": {"segment": True, "domain_nodes": 18},
+        "pyxis": {"squashfuse": True},
+        "apptainer": {"gpu": "rocm", "home": True, "cache": "$HOME/cache"},
+        "node": {
+            "gpus": 4,
+            "gpu": "gb300",
+            "cpus": 144,
+            "memory": "800G",
+            "driver": "580.95",
+            "gpu_request": "gres",
+            "local": "/raid",
+        },
         "env": {"A": "1"},
         "setup": {"inline": "ulimit"},
         "mounts": [{"source": "/a", "target": "/b"}],
@@ -89,7 +114,29 @@ VALUES = st.one_of(
     st.sampled_from(
         [0, 1, -1, 2, 65536, 10**10, 1.0, 2.5, 0.0, True, False, "", "a", "1", "10m", "0s", "a-0", "router"]
     ),
-    st.sampled_from(["A B", "none", "800G", "workers", "x" * 64, "é", "a\n", [], {}, [1], ["a"], {"a": 1}, {"a": "b"}]),
+    st.sampled_from(
+        [
+            "A B",
+            "none",
+            "800G",
+            "/a",
+            "$HOME",
+            "1-12",
+            "4hours",
+            "job",
+            "workers",
+            "x" * 64,
+            "é",
+            "a\n",
+            [],
+            {},
+            [1],
+            ["a"],
+            {"a": 1},
+            {"a": "b"},
+        ]
+    ),
+    st.sampled_from(["/a", "$HOME", "1-12", "4hours", "job", "gres", "580"]),
     st.sampled_from(
         [dt.date(2024, 1, 1), dt.time(1), dt.datetime(2024, 1, 1, tzinfo=dt.UTC), [dt.time(1)], {"a": dt.time(1)}]
     ),

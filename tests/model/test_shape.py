@@ -26,11 +26,11 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
     ),
     (
         "later feature",
-        '[slurm]\ntime = "1h"',
-        ["unknown-key r.toml:3:2 unknown key `slurm`"],
+        "[benchmark]\nmanifest = 'aiperf'",
+        ["unknown-key r.toml:3:2 unknown key `benchmark`"],
         (
-            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `ready`, `ports`, `schema`, "
-            "`extends`, `variants` and `on`"
+            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `ready`, `ports`, `slurm`, "
+            "`schema`, `extends`, `variants` and `on`"
         ),
     ),
     (
@@ -159,6 +159,30 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         "write `[router]`, and `kind` for `manifest`",
     ),
     (
+        "time limit in words",
+        "[slurm]\ntime = '4hours'",
+        ["wrong-value r.toml:4:8 `time` must be a time limit, not `4hours`"],
+        "did you mean `4h`?",
+    ),
+    (
+        "time limit as Slurm alone reads it",
+        "[slurm]\ntime = '90'",
+        ["wrong-value r.toml:4:8 `time` must be a time limit, not `90`"],
+        "did you mean `90m`?",
+    ),
+    (
+        "time limit as a number",
+        "[slurm]\ntime = 90",
+        ["wrong-value r.toml:4:8 `time` must be a time limit, not an integer"],
+        'write `"90m"` for minutes',
+    ),
+    (
+        "segment",
+        "[slurm]\nsegment = 'rack'",
+        ['wrong-value r.toml:4:11 `segment` must be a number of nodes, `"role"` or `"job"`, not `rack`'],
+        None,
+    ),
+    (
         "variants and clusters not chosen",
         "variants.low.roles.worker.gpu = 1\non.other.ready.timeout = ''\nvariants.bad.schema = 1",
         [
@@ -189,7 +213,12 @@ OTHERS = [
     (
         "cluster: wrong choice",
         {"clusters": {"site": [SITE.replace("pyxis", "pyxs")]}},
-        ["wrong-value 0/site.toml:4:11 `runtime` must be `none` or `pyxis`, not `pyxs`"],
+        ["wrong-value 0/site.toml:4:11 `runtime` must be `none`, `pyxis` or `apptainer`, not `pyxs`"],
+    ),
+    (
+        "cluster: time limit in words",
+        {"clusters": {"site": [SITE + "[slurm]\ntime = '4hours'"]}},
+        ["wrong-value 0/site.toml:20:8 `time` must be a time limit, not `4hours`"],
     ),
     (
         "cluster: size of memory",
