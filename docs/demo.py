@@ -106,8 +106,7 @@ class Demo:
     def stop(self) -> None:
         """Stops every run of the demo, whatever state it is in; nothing cuts that short."""
         self.cleaning = True
-        for run in json.loads(self.output("ps", "--json"))["runs"]:
-            self.show("down", run["id"])
+        self.show("down", "--all")
 
 
 def free(port: int) -> bool:
