@@ -23,14 +23,14 @@ _PATIENCE = 20.0
 def members(directory: Path) -> Iterator[int]:
     """Process ids that belong to the testbed in `directory`: marked, or in a namespace of a marked one."""
     mark = f"{MARK}={directory}".encode()
-    own = os.readlink("/proc/self/ns/uts")
-    spaces: dict[int, str] = {}
+    own = Path("/proc/self/ns/uts").readlink()
+    spaces: dict[int, Path] = {}
     marked: set[int] = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():
             continue
         try:
-            spaces[int(entry.name)] = os.readlink(entry / "ns/uts")
+            spaces[int(entry.name)] = (entry / "ns/uts").readlink()
             if mark in (entry / "environ").read_bytes().split(b"\0"):
                 marked.add(int(entry.name))
         except OSError:  # ended meanwhile, or a zombie

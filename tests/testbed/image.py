@@ -65,6 +65,7 @@ ENTRY = Image(
         "etc/rc": "mkdir -p /srv/here\ncd /srv/here || exit 1\n[ -s /etc/rc.local ] && . /etc/rc.local\n"
         'export ENTERED=yes\nexec /usr/local/bin/entry "$@"\n',
         "etc/rc.local": "",
+        "srv/here/kept": "",
         "usr/local/bin/entry": '#!/bin/sh\nexport FROM_ENTRY="$#"\necho entered\nexec "$@"\n',
     },
 )

@@ -48,14 +48,11 @@ def slurm_conf(layout: Layout, root: Path, version: tuple[int, ...]) -> str:
     ports = f"[{CONTROLLER_PORT + 1}-{CONTROLLER_PORT + layout.nodes}]"
     gres = f" Gres=gpu:{layout.gpus}" if layout.gpus else ""
     shape = f"CPUs={layout.cpus} RealMemory={layout.memory}{gres} State=UNKNOWN"
+    nodes = [f"NodeName=node[1-{layout.nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} {shape}"]
     if layout.networks:
         nodes = [
-            f"NodeName={name} NodeHostname={name} NodeAddr={layout.address(number)} Port={CONTROLLER_PORT + number} {shape}"
+            f"NodeName={name} NodeAddr={layout.address(number)} Port={CONTROLLER_PORT + number} {shape}"
             for number, name in enumerate(layout.names, 1)
-        ]
-    else:
-        nodes = [
-            f"NodeName=node[1-{layout.nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} {shape}",
         ]
     lines = [
         "ClusterName=testbed",

@@ -54,6 +54,11 @@ void log_print(void)
 	}
 	free(line);
 	fclose(file);
+	log_forget();
+}
+
+void log_forget(void)
+{
 	if (ftruncate(log_file(), 0) == 0)
 		lseek(log_file(), 0, SEEK_SET);
 }
@@ -89,7 +94,7 @@ int program(char *const argv[], char **env)
 int container_create(const struct container *box)
 {
 	static char *bare[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C", NULL };
-	char *words[] = { "unsquashfs", "-no-progress", "-no-xattrs", "-dest", (char *)box->root, (char *)box->squashfs, NULL };
+	char *words[] = { "unsquashfs", "-no-progress", "-no-xattrs", "-force", "-dest", (char *)box->root, (char *)box->squashfs, NULL };
 	int fd = open(box->squashfs, O_RDONLY | O_CLOEXEC);
 	char magic[4] = "";
 
@@ -103,8 +108,10 @@ int container_create(const struct container *box)
 		return -1;
 	}
 	close(fd);
-	if (access(box->root, F_OK) == 0) {
-		dprintf(log_file(), "[ERROR] File already exists: %s\n", box->root);
+	if (mkdir(box->root, 0755) != 0) {
+		const char *cause = errno == EEXIST ? "File already exists" : strerror(errno);
+
+		dprintf(log_file(), "[ERROR] %s: %s\n", cause, box->root);
 		return -1;
 	}
 	return program(words, bare) == 0 ? 0 : -1;

@@ -24,6 +24,7 @@ int log_file(void);
 
 /* Print what programs said, each line after `pyxis:`, and forget it. */
 void log_print(void);
+void log_forget(void);
 
 /* Run a program to its end as the calling user, its words kept for the log. Its exit code, or 128 + signal. */
 int program(char *const argv[], char **env);

@@ -235,6 +235,7 @@ static int create_root(struct container *box)
 		log_print();
 		return -1;
 	}
+	log_forget();
 	return 0;
 }
 
