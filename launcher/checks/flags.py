@@ -47,7 +47,7 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
     is `true`, a number has no quotes, a table is JSON, a list repeats the flag or joins as the program wants.
 
         flags = { max-payload-size = "large" }      # wants a whole number
-        flags = { enable-igw = "true" }             # a switch: write `true`
+        flags = { disable-retries = "true" }        # a switch: write `true`
         flags = { policy = "rond_robin" }           # no choice of `--policy`
 
     `false` is a flag's negative form; a switch that has none is left out instead.

@@ -7,12 +7,13 @@ import pytest
 from launcher.checks.audit import AUDITS, audit
 from launcher.model.cluster import Cluster
 from launcher.model.facts import Answer, Module, Port, Program, Question, Syntax, Variable
-from launcher.model.job import Job, Origin, Origins, Role
+from launcher.model.job import WORKERS, Job, Origin, Origins, Role
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import Recipe
 from launcher.plan.step import Plan, Step
 from launcher.run.script import ref
 from launcher.text.diagnostic import Diagnostic
+from launcher.text.document import KeyPath
 from launcher.text.parse import parse
 
 YES = Answer(yes=True)
@@ -20,18 +21,18 @@ YES = Answer(yes=True)
 
 def job(recipe: str = "", setup: str | None = None, env_from: tuple[str, ...] = ()) -> Job:
     document = parse("r.toml", f'schema = 1\nname = "r"\n{recipe}')
-    paths = {(key,): key for key in document.data}
-    paths |= {("ports", key): key for key in document.data.get("ports", {})}
+    paths: list[KeyPath] = [(key,) for key in document.data]
+    paths += [("ports", key) for key in document.data.get("ports", {})]
     origins = Origins({path: (Origin(document, path, "recipe"),) for path in paths}, document)
     manifest = Manifest.model_validate(
         {"schema": 1, "name": "m", "about": "x", "kind": "engine", "program": {"needs": ["cat"], "version": "1.2"}}
     )
     roles = tuple(
-        Role(name, mode, manifest, Origins({}, document), setup=setup, env_from=env_from)
-        for name, mode in (("worker", "aggregate"), ("router", None))
+        Role(name, WORKERS.get(name), manifest, Origins({}, document), setup=setup, env_from=env_from)
+        for name in ("worker", "router")
     )
     cluster = Cluster.model_validate({"schema": 1, "name": "local", "setup": {"inline": "ulimit -n 9"}})
-    return Job(Recipe.model_validate(dict(document.data)), document, cluster, document, roles, origins, origins)  # type: ignore[arg-type]
+    return Job(Recipe.model_validate(dict(document.data)), document, cluster, document, roles, origins, origins)
 
 
 def plan(**public: int) -> Plan:
@@ -45,7 +46,7 @@ def plan(**public: int) -> Plan:
 def settle(work: Job, world: Mapping[Question, Answer], steps: Plan) -> tuple[list[Diagnostic], list[list[Question]]]:
     """Findings once every question is answered from `world` (yes where it says nothing), and the rounds asked."""
     facts: dict[Question, Answer] = {}
-    rounds = []
+    rounds: list[list[Question]] = []
     while True:
         findings, questions = audit(work, steps, facts)
         if not questions:
@@ -92,7 +93,7 @@ def test_busy_ports_are_moved_together() -> None:
 
 
 def test_nowhere_to_move() -> None:
-    everything = {Port(number): busy() for number in range(65536)}
+    everything: dict[Question, Answer] = {Port(number): busy() for number in range(65536)}
     findings, _ = settle(job(), everything, plan())
     assert findings[0].help == "end the other program, or `--set ports.shift=N` with an N whose ports are free"
 

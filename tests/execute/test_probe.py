@@ -2,15 +2,17 @@
 
 import os
 import socket
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from launcher.execute.ports import owner
 from launcher.execute.probe import answers
-from launcher.model.facts import Answer, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.facts import Answer, Folder, Module, Port, Program, Question, Syntax, Variable
 
 
 @pytest.fixture
@@ -69,8 +71,46 @@ def test_program(tmp_path: Path) -> None:
 def test_module(python: str) -> None:
     assert ask(Module(python, "json")).yes
     assert ask(Module(python, "json.tool")).yes
-    assert ask(Module(python, "no_such_module")).text == f"`{python}` has no module `no_such_module`"
-    assert not ask(Module(python, "no_such_module.inner")).yes
+    for name in ("no_such_module", "no_such_module.inner", "json.no_such_module", "json.tool.inner", "os.path"):
+        assert ask(Module(python, name)).text == f"`{python}` has no module `{name}`"
+
+
+def test_module_is_looked_for_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a step would find it: neither here nor by `PYTHONPATH`, which steps do not get."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "heavy").mkdir()
+    (packages / "heavy" / "__init__.py").write_text("raise SystemExit('imported')")
+    (packages / "heavy" / "inner.py").write_text("raise SystemExit('imported')")
+    python = str(environment / "bin" / "python")
+    assert ask(Module(python, "heavy.inner")).yes
+    assert not ask(Module(python, "heavy.other")).yes
+
+    (tmp_path / "near.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert not ask(Module(python, "near")).yes
+
+
+@pytest.mark.parametrize(
+    ("kind", "variables", "expected"),
+    [
+        ("config", {"HOME": "/h"}, "/h/.config/launch"),
+        ("config", {"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/launch"),
+        ("data", {"HOME": "/h"}, "/h/.local/share/launch"),
+        ("data", {"HOME": "/h", "XDG_DATA_HOME": "/x"}, "/x/launch"),
+        ("data", {"HOME": "/h", "XDG_DATA_HOME": "x"}, "/h/.local/share/launch"),
+        ("config", {}, None),
+        ("data", {"HOME": "h"}, None),
+    ],
+)
+def test_folder(monkeypatch: pytest.MonkeyPatch, kind: Any, variables: Mapping[str, str], expected: str | None) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ask(Folder(kind)) == Answer(yes=expected is not None, text=expected or "")
 
 
 def test_module_of_an_absent_python_is_not_our_question() -> None:
@@ -102,7 +142,13 @@ def test_syntax_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_many_questions_are_each_answered(listener: int) -> None:
-    asked = [Port(listener), Variable("PATH"), Program("sh"), Syntax("true"), Module(sys.executable, "os")]
+    asked: list[Question] = [
+        Port(listener),
+        Variable("PATH"),
+        Program("sh"),
+        Syntax("true"),
+        Module(sys.executable, "os"),
+    ]
     found = answers(asked)
     assert list(found) == asked
     assert [answer.yes for answer in found.values()] == [False, True, True, True, True]
