@@ -30,7 +30,7 @@ def test_environment(deployment: Deployment, env: dict[str, str | None]) -> None
     up = deployment.up(recipe, "--wait", env=env)
     assert up.returncode == 0, up.stderr
     assert deployment("exec", "last", "worker", "--", "printenv", "GREETING").stdout == "größe 世界\n"
-    for words in (("plan", recipe), ("render", recipe), ("ps",), ("logs", "last"), ("down", "last")):
+    for words in (("render", recipe), ("logs", "last"), ("down", "last")):
         done = deployment(*words, env=env)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
 
