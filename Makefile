@@ -35,9 +35,11 @@ demo: $(VENV)/demo ## run the quickstart on this machine: workers, router, one c
 	@$(BIN)/python docs/demo.py
 
 test: $(VENV)/dev $(ENVIRONMENTS) ## every test that CI runs
+	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-all: $(VENV)/dev $(ENVIRONMENTS) ## the same and those that take minutes
+	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not site"
 
 check: check-lint check-format check-types check-layers check-shape check-python check-docs ## everything CI asks of the text; changes nothing
