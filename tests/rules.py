@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from launcher.roles import MODULES
 
@@ -226,10 +227,12 @@ def unportable(source: Source) -> Iterator[str]:
             yield f"line {node.value.lineno}: preexec_fn is unsafe beside threads"
 
 
-# `[/]` and `[.]` keep this file from holding what it looks for.
+# The checkout and the home of whoever runs this, and folders that were theirs once; `[/]` and `[.]` keep this
+# file from holding what it looks for.
+_OURS = [str(place) for place in (Path(__file__).parents[1], Path.home()) if len(place.parts) > 2]
 _PLACES = re.compile(
-    r"(?<![\w.-])[/](?:work[/](?:main|shared)|root[/][.](?:pyenv|local)|opt[/](?:pypi|wheels))\b"
-    r"|[/]home[/](?!(?:you|user|USER|alice|lab|me)\b)\w"
+    r"(?<![\w.-])(?:[/](?:work[/](?:main|shared)|root[/][.](?:pyenv|local)|opt[/](?:pypi|wheels))"
+    rf"{''.join('|' + re.escape(place) for place in _OURS)})(?![\w-])"
     r"|\b(?:pythonhosted[.]org|pypi[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org|crates[.]io)\b"
 )
 

@@ -63,7 +63,7 @@ PASSES: list[tuple[Rule, str, str]] = [
     (rules.effect, "launcher/plan/a.py", "from pathlib import PurePosixPath\nimport json\njob.open()"),
     (rules.effect, "launcher/execute/a.py", "import os\nopen('a')"),
     (rules.unportable, "launcher/run/a.py", "import os\nfrom launcher.run.script import Script\nif (n := 1): pass"),
-    (rules.machine_place, "README.md", "mounts = ['/home/you/data:/data', '/root/.cache:/root/.cache']; docker.io/x"),
+    (rules.machine_place, "README.md", "mounts = ['/home/ann/data:/data', '/root/.cache:/root/.cache']; docker.io/x"),
 ]
 
 FAILS: list[tuple[Rule, str, str]] = [
@@ -98,7 +98,7 @@ FAILS: list[tuple[Rule, str, str]] = [
     (rules.unportable, "launcher/run/a.py", "subprocess.Popen(['a'], preexec_fn=f)"),
     (rules.machine_place, "docs/a.md", "see /wor" + "k/main/README"),
     (rules.machine_place, "docs/a.md", "pip --index-url https://pypi." + "org/simple"),
-    (rules.machine_place, "docs/a.md", "/hom" + "e/jdoe/run"),
+    (rules.machine_place, "docs/a.md", f"see {ROOT}/README.md"),
 ]
 
 
