@@ -142,18 +142,22 @@ class Bed:
 
     def settled(self) -> None:
         """Wait until every node is idle: no job runs or is being cleaned up."""
-        until(
-            lambda: (
-                self.ask("sinfo", "--noheader", "--partition=batch", "--format=%D %T") == f"{self.layout.nodes} idle\n"
-                or None
-            )
-        )
+        until(lambda: self._states() <= {"idle", "planned"} or None, 60)
+
+    def _states(self) -> set[str]:
+        """The states of the nodes; one that the scheduler has looked at is `planned` for a while."""
+        done = self.run(["sinfo", "--noheader", "--partition=batch", "--format=%T"], user="root")
+        return set(done.stdout.split()) or {done.stderr}
 
     def clear(self) -> None:
         """Cancel every job and wait until all nodes are idle again, bringing back those that are not."""
+        for node in self.nodes:
+            self.revive(node.name)
         for job, state in self.jobs().items():
             if state in ("RUNNING", "PENDING", "SUSPENDED", "CONFIGURING"):
                 self.ask("scancel", str(job))
+        if any(state.startswith(("drain", "down")) for state in self._states()):
+            self.resume()
         self.settled()
 
     def kill(self, name: str) -> None:

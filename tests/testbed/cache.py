@@ -13,29 +13,35 @@ FOLDER = Path(os.environ.get("LAUNCH_TESTBED_CACHE", "/var/cache/launch-testbed"
 """Not below a home folder: ordinary users of a testbed read it too, under this very path."""
 
 
+def place(name: str, parts: Iterable[object]) -> Path:
+    """Where the file or folder `name` made out of `parts` is, or will be."""
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+    stem, dot, suffix = name.partition(".")
+    return FOLDER / f"{stem}-{digest}{dot}{suffix}"
+
+
 def made(name: str, parts: Iterable[object], make: Callable[[Path], None]) -> Path:
     """The file or folder `name` made out of `parts`, whose text decides whether it is still the same.
 
     `make` writes it to the path it is given. One process makes it; others wait for that one. Others of its name, made
     of other parts, are removed a day later: another run may be using them.
     """
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+    goal = place(name, parts)
     stem, dot, suffix = name.partition(".")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    place = FOLDER / f"{stem}-{digest}{dot}{suffix}"
     with (FOLDER / f".{stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if place.exists():
-            return place
+        if goal.exists():
+            return goal
         with tempfile.TemporaryDirectory(dir=FOLDER, prefix=f".{stem}.") as scratch:
             Path(scratch).chmod(0o755)
             make(Path(scratch) / name)
             os.utime(Path(scratch) / name)
-            (Path(scratch) / name).replace(place)
+            (Path(scratch) / name).replace(goal)
         for old in FOLDER.glob(f"{stem}-{'?' * 16}{dot}{suffix}"):
             if time.time() - old.stat().st_mtime > _DAY:
                 _remove(old)
-    return place
+    return goal
 
 
 _DAY = 86400

@@ -76,6 +76,8 @@ def slurm_conf(layout: Layout, root: Path, version: tuple[int, ...]) -> str:
         "SelectTypeParameters=CR_Core",
         "SlurmdParameters=config_overrides",
         "MpiDefault=none",
+        # Batch jobs start at once, and so do heterogeneous ones, which only the backfill scheduler starts.
+        "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1",
         "GresTypes=gpu",
         "ReturnToService=2",
         "JobRequeue=0",

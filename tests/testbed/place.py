@@ -51,6 +51,8 @@ def _setup(name: str, gpus: int, *, shared: bool) -> str:
         "for f in passwd group hosts; do mount --bind $R/etc/$f /etc/$f; done",
         "cd $R/local; mkdir dev spool; mkdir -m 1777 pyxis enroot scratch",
         *(f"mknod -m 666 dev/nvidia{number} c 1 3" for number in range(gpus)),
+        # Users mount images by FUSE; this machine may keep that to root.
+        "if [ -e /dev/fuse ]; then mknod -m 666 dev/fuse c 10 229; mount --bind dev/fuse /dev/fuse; fi",
         "cd /; echo ready; exec sleep infinity",
     ]
     return "\n".join(lines)
