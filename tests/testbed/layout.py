@@ -122,6 +122,11 @@ def group(root: Path) -> str:
     return "".join(f"{name}:x:{uid}:\n" for name, uid in USERS.items())
 
 
+def subuid() -> str:
+    """The text of /etc/subuid and /etc/subgid: alice may have other users in her containers, user may not."""
+    return "alice:200000:65536\n"
+
+
 def hosts(layout: Layout) -> str:
     """The text of /etc/hosts on every node."""
     lines = ["127.0.0.1 localhost"]

@@ -48,7 +48,9 @@ def _setup(name: str, gpus: int, *, shared: bool) -> str:
         *([] if shared else ["ip link set lo up", "ip address add 10.77.255.1/32 dev lo"]),
         "mount -t tmpfs -o mode=755 tmpfs $R/local",
         *_cover(),
-        "for f in passwd group hosts; do mount --bind $R/etc/$f /etc/$f; done",
+        "for f in passwd group hosts subuid subgid; do",
+        "if [ -e /etc/$f ]; then mount --bind $R/etc/$f /etc/$f; fi",
+        "done",
         "cd $R/local; mkdir dev spool; mkdir -m 1777 pyxis enroot scratch",
         *(f"mknod -m 666 dev/nvidia{number} c 1 3" for number in range(gpus)),
         # Users mount images by FUSE; this machine may keep that to root.

@@ -1,6 +1,7 @@
 """Builds the stand-in for pyxis."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.testbed import cache
@@ -31,3 +32,15 @@ def _build(folder: Path) -> None:
     sources = sorted(map(str, SOURCE.glob("*.c")))
     words = ["gcc", *_FLAGS, f"--output={folder}/spank_pyxis.so", *sources]
     subprocess.run([word.replace("--output=", "-o") for word in words], check=True, env={"PATH": SYSTEM})
+
+
+def registry(images: Mapping[str, Path]) -> Path:
+    """A folder that stands for registries, for the plugin's `registry=`: `HOST/IMAGE:TAG` → its `.sqsh`."""
+
+    def fill(folder: Path) -> None:
+        for reference, file in images.items():
+            place = folder / f"{reference.replace(':', '/')}.sqsh"
+            place.parent.mkdir(parents=True)
+            place.symlink_to(file)
+
+    return cache.made("registry", [sorted(images.items())], fill)

@@ -84,6 +84,8 @@ def _fill(root: Path, made: Layout, plugin: Path | None, programs: Mapping[str, 
         "passwd": Path("/etc/passwd").read_text() + layout.passwd(root),
         "group": Path("/etc/group").read_text() + layout.group(root),
         "hosts": layout.hosts(made),
+        "subuid": layout.subuid(),
+        "subgid": layout.subuid(),
     }
     if version() >= (23, 11):
         files["cgroup.conf"] = "CgroupPlugin=disabled\n"
