@@ -15,6 +15,7 @@ import pytest
 
 from docs.generate import BLOCK
 from launcher.model.schema import schemas
+from tests.end.block import block
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -123,3 +124,12 @@ def test_wheel_plans_as_the_checkout_does(outside: Path) -> None:
     words = ("plan", "quickstart", "--cluster", "gb300", "--json")
     here = run(sys.executable, "-m", "launcher", *words, cwd=ROOT)
     assert json.loads(launch(outside, *words).stdout) == json.loads(here.stdout)
+
+
+def test_wheel_brings_a_run_up_and_down_outside(outside: Path) -> None:
+    with block() as shift:
+        began = launch(outside, "up", "quickstart", "--wait", "--set", f"ports.shift={shift}")
+        ended = launch(outside, "down", "last")
+    assert began.returncode == 0, began.stderr
+    assert f"tiny is ready at http://127.0.0.1:{8000 + shift}" in began.stdout
+    assert (ended.returncode, "stopped by `down`" in ended.stderr) == (0, True)
