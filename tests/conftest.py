@@ -35,7 +35,7 @@ class Suites:
 
     @staticmethod
     def suite(nodeid: str) -> str:
-        parts = nodeid.split("::")[0].split("/")
+        parts = nodeid.partition("::")[0].split("/")
         return parts[1] if len(parts) > 2 else parts[-1].removesuffix(".py")
 
     @pytest.hookimpl(tryfirst=True)
