@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
-from launcher.images.reference import fault, parse
+from launcher.images.use import use
 from launcher.roles.placeholder import NAMES, PORT, unknown
 from launcher.text.diagnostic import Diagnostic, Place
 
@@ -35,9 +35,10 @@ def unknown_placeholder(case: Case) -> Iterator[Diagnostic]:
 def image_unusable(case: Case) -> Iterator[Diagnostic]:
     """An image reference cannot be used on this cluster
 
-    An alias of `[images]` stands for a registry reference in any of the usual spellings, for a file, or for
-    an image of a daemon on the nodes. References are in lower case; enroot before 4.0 takes no digests,
-    before 3.4 no `podman://`. Told of it by enroot, one has waited for the nodes already.
+    An alias of `[images]` stands for a registry reference in any of the usual spellings, for a file by its
+    absolute path, or for an image of a daemon on the nodes. pyxis starts squashfs files (`.sqsh`), Apptainer
+    `.sif` files and folders. References are in lower case; enroot before 4.0 takes no digests, before 3.4 no
+    `podman://`. Told of it by the runtime, one has waited for the nodes already.
 
         [images]
         vllm = "docker.io/vllm/vllm-openai:v0.33.0"
@@ -49,8 +50,6 @@ def image_unusable(case: Case) -> Iterator[Diagnostic]:
         if role.reference is None:
             continue
         try:
-            wrong = fault(parse(role.reference), case.job.cluster.versions.enroot)
+            use(role.reference, case.job.cluster)
         except ValueError as error:
-            wrong = str(error)
-        if wrong is not None:
-            yield Diagnostic("image-unusable", wrong, role.place("reference"), exit=4)
+            yield Diagnostic("image-unusable", str(error), role.place("reference"), exit=4)

@@ -13,7 +13,9 @@ from typing import Literal
 HUB = "docker.io"
 _HUBS = frozenset({HUB, "index.docker.io", "registry-1.docker.io"})
 _ADDRESSES = {HUB: "registry-1.docker.io"}
-_FILES = (".sqsh", ".squashfs", ".sif", ".img")
+SQUASHFS = (".sqsh", ".squashfs")
+SIF = (".sif",)
+_FILES = (*SQUASHFS, *SIF, ".img")
 
 # `$oauthtoken@` is a user of nvcr.io, no variable.
 _SHORTHAND = re.compile(r"~[\w.-]*(?:/|$)|\$(?:\w+|\{\w+\})(?:/|$)")
@@ -170,7 +172,9 @@ def number(version: str) -> tuple[int, ...]:
 
 
 def fault(source: Source, enroot: str | None) -> str | None:
-    """Why that version of enroot cannot import the image; None where it can, or the version is unknown."""
+    """Why pyxis with that version of enroot cannot start the image; None where it can, or the version is unknown."""
+    if isinstance(source, File):
+        return astray(source, SIF, "an image of Apptainer, and pyxis wants a squashfs file (`.sqsh`)")
     known = number(enroot or "")
     if not known:
         return None
@@ -178,6 +182,15 @@ def fault(source: Source, enroot: str | None) -> str | None:
         return f"enroot {enroot} takes no digests (4.0 and later do)"
     if isinstance(source, Daemon) and source.scheme == "podman" and known < (3, 4):
         return f"enroot {enroot} does not know `podman://` (3.4 and later do)"
+    return None
+
+
+def astray(source: File, suffixes: tuple[str, ...], what: str) -> str | None:
+    """Why a file cannot be the image: it is of a kind that `suffixes` tell, or where it is depends on who looks."""
+    if source.path.endswith(suffixes):
+        return f"`{source.path}` is {what}"
+    if not source.path.startswith("/"):
+        return f"`{source.path}` is no absolute path: write it out, starting with `/`"
     return None
 
 

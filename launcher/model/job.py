@@ -85,7 +85,8 @@ class Role:
 class Job:
     """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
     the router (`direct` where the recipe has none) last. `manifests` names all role manifests there are;
-    `findings` are warnings of linking, which `check` returns with its own.
+    `findings` are warnings of linking, which `check` returns with its own. `options` has the catalogues of
+    Slurm's programs for which recipe or cluster have options of their own.
     """
 
     recipe: Recipe
@@ -97,6 +98,7 @@ class Job:
     cluster_origins: Origins
     manifests: tuple[str, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
+    options: Mapping[str, tuple[Catalogue, ...]] = field(default_factory=dict)
 
     @property
     def workers(self) -> tuple[Role, ...]:

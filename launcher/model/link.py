@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from launcher.model.catalogue import Catalogue
 from launcher.model.equipment import Equipment
 from launcher.model.job import Job
 from launcher.model.library import Library
 from launcher.model.linking import Linking, table, text
+from launcher.model.option import PROGRAMS, known
 from launcher.model.site import Site, site
 from launcher.model.source import Edit, Source, source
 from launcher.model.staff import Staff
@@ -40,6 +42,7 @@ def link(library: Library, request: Request) -> Job:
     roles = Staff(linking, recipe, place, Equipment(linking)).roles()
     if place is not None:
         _model(linking, recipe, place)
+    options = _options(linking, recipe, place)
     if place is None or recipe.recipe is None or errors(linking.findings):
         raise Refused(_once(linking.findings))
     return Job(
@@ -52,7 +55,22 @@ def link(library: Library, request: Request) -> Job:
         cluster_origins=place.origins,
         manifests=tuple(library.manifests()),
         findings=tuple(linking.findings),
+        options=options,
     )
+
+
+def _options(linking: Linking, recipe: Source, place: Site | None) -> dict[str, tuple[Catalogue, ...]]:
+    """The catalogues of Slurm's programs that get options of their own; read only then."""
+    found: dict[str, tuple[Catalogue, ...]] = {}
+    if place is None or recipe.recipe is None or place.cluster.scheduler == "local":
+        return found
+    for program in PROGRAMS:
+        if getattr(place.cluster.slurm, program) or getattr(recipe.recipe.slurm, program):
+            try:
+                found[program] = known(linking.library, program, place.cluster.versions.slurm)
+            except Refused as refused:
+                linking.findings.extend(refused.diagnostics)
+    return found
 
 
 def _model(linking: Linking, recipe: Source, place: Site) -> None:

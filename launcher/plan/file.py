@@ -10,6 +10,8 @@ from launcher.roles.placeholder import WORKERS_FILE
 from launcher.run.script import File
 
 SCRAPE_FILE = "scrape.json"
+SITE_SETUP = "setup/_cluster.sh"
+"""The cluster's preamble alone. No role's name begins with `_`."""
 SCHEMA = 1
 
 
@@ -17,11 +19,13 @@ def files(job: Job, net: Net, url: str, targets: Sequence[Target], roles: Iterab
     """All files of a plan; `roles` are those that start something."""
     yield File(WORKERS_FILE, data=workers(net, url))
     yield File(SCRAPE_FILE, data=scrape(targets))
+    if job.cluster.setup is not None:
+        yield File(SITE_SETUP, text=preamble(job.cluster.setup.inline))
     for role in roles:
-        text = preamble(job, role)
         path = setup(job, role)
-        if text is not None and path is not None:
-            yield File(path, text=text)
+        if role.setup is not None and path is not None:
+            site = [job.cluster.setup.inline] if job.cluster.setup else []
+            yield File(path, text=preamble(*site, role.setup))
 
 
 def workers(net: Net, url: str) -> dict[str, Any]:
@@ -47,12 +51,18 @@ def scrape(targets: Sequence[Target]) -> list[dict[str, Any]]:
 
 def setup(job: Job, role: Role) -> str | None:
     """Path of the role's preamble in the run directory; None where neither it nor the cluster has one."""
-    return None if job.cluster.setup is None and role.setup is None else f"setup/{role.name}.sh"
+    if role.setup is not None:
+        return f"setup/{role.name}.sh"
+    return None if job.cluster.setup is None else SITE_SETUP
 
 
-def preamble(job: Job, role: Role) -> str | None:
-    """The cluster's text, then the role's, each to the byte; a failure ends the step before its command."""
-    texts = [job.cluster.setup.inline if job.cluster.setup else None, role.setup]
-    parts = [text for text in texts if text is not None]
+def preamble(*texts: str) -> str:
+    """A script that runs `texts`, each to the byte, and becomes its arguments; a failure ends it before.
+
+    Images without bash run it by `sh`.
+    """
     # Two newlines: a backslash at the end of a text continues no further than the first.
-    return "\n\n".join(["set -e", *parts, 'exec "$@"\n']) if parts else None
+    return "\n\n".join([f"{_BASH}\nset -e", *texts, 'exec "$@"\n'])
+
+
+_BASH = '[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash "$0" "$@"'

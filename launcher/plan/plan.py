@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from launcher.model.duration import seconds
 from launcher.model.job import Job, Role
-from launcher.model.size import mebibytes
+from launcher.plan.batch import batch
 from launcher.plan.fault import diagnostic
 from launcher.plan.file import files, setup
 from launcher.plan.outline import Outline, outline
+from launcher.plan.share import share
 from launcher.plan.step import Mount, Plan, Step, Target
 from launcher.roles.base import Adapters, Net, Replica, Task
 from launcher.roles.placeholder import WORKERS_FILE
@@ -67,6 +68,7 @@ def plan(job: Job, adapters: Adapters) -> Plan:
         targets=targets,
         ready=tuple(_ready(job, base.front, steps, url)),
         timeout=net.timeout,
+        batch=batch(job, base, steps),
     )
 
 
@@ -106,7 +108,7 @@ def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
         steps.setdefault(part.replica.role.name, []).append(part.name)
     found: dict[str, _Kind] = {}
     for role in {part.replica.role.name: part.replica.role for part in parts}.values():
-        cpus, memory = _share(job, min(role.gpus, job.cluster.node.gpus))
+        cpus, memory = share(job.cluster.node, min(role.gpus, job.cluster.node.gpus))
         after = tuple(name for other in base.order.after[role.name] for name in steps.get(other, ()))
         stop = Stop(role.manifest.stop.signal, role.manifest.stop.seconds)
         found[role.name] = _Kind(cpus, memory, setup(job, role), _mounts(job, role), after, stop)
@@ -121,6 +123,7 @@ def _step(part: _Part, kind: _Kind, url: str) -> Step:
         nodes=part.nodes,
         words=part.task.words,
         tasks=part.task.processes,
+        mpi=part.task.mpi,
         gpus=part.replica.gpus,
         cpus=kind.cpus,
         memory=kind.memory,
@@ -128,6 +131,7 @@ def _step(part: _Part, kind: _Kind, url: str) -> Step:
         image=role.image,
         reference=role.reference,
         setup=kind.setup,
+        writable=role.setup is not None,
         mounts=kind.mounts,
         env={**role.env, **part.task.env, **_environment(part, url)},
         env_from=role.env_from,
@@ -135,16 +139,6 @@ def _step(part: _Part, kind: _Kind, url: str) -> Step:
         gates=part.task.gates,
         stop=kind.stop,
     )
-
-
-def _share(job: Job, gpus: int) -> tuple[int | None, int | None]:
-    """CPUs and MiB of a step with `gpus` GPUs on each of its nodes; None where unknown."""
-    node = job.cluster.node
-    if not gpus or not node.gpus:
-        return None, None
-    cpus = None if node.cpus is None else node.cpus * gpus // node.gpus
-    memory = None if node.memory is None else mebibytes(node.memory) * gpus // node.gpus
-    return cpus, memory
 
 
 def _mounts(job: Job, role: Role) -> tuple[Mount, ...]:

@@ -20,9 +20,11 @@ class Mount:
 class Step:
     """One step. `nodes` are indices into the allocation, `gpus` device numbers on each of them; `cpus`
     and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `tasks` is how many
-    processes it has in all. `words` are the role's own command; containers, preambles and masks are put
-    round it by `render`. `setup` is the path in the run directory of its preamble. `ports` are on its first
-    node. `after` names steps whose gates must be open first.
+    processes it has in all, and with `mpi` they are ranks of one MPI program. `words` are the role's own
+    command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
+    directory of its preamble, the cluster's included; where the role itself has one the step is `writable`: its
+    container has a root of its own to write in. `ports` are on its first node. `after` names steps whose gates
+    must be open first.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Step:
     nodes: tuple[int, ...]
     words: tuple[str, ...]
     tasks: int = 1
+    mpi: bool = False
     gpus: tuple[int, ...] = ()
     cpus: int | None = None
     memory: int | None = None
@@ -37,6 +40,7 @@ class Step:
     image: str | None = None
     reference: str | None = None
     setup: str | None = None
+    writable: bool = False
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     env_from: tuple[str, ...] = ()
@@ -58,8 +62,49 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Component:
+    """Nodes that are asked for alike: all of a job, or one component of a heterogeneous one.
+
+    `gpus`, `cpus` and `memory` (MiB) are those of each node, 0 or None where Slurm is not asked for them;
+    `segment` is how many nodes must be in one NVLink domain, None where it does not matter.
+    """
+
+    nodes: int
+    gpus: int = 0
+    cpus: int | None = None
+    memory: int | None = None
+    segment: int | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What Slurm is asked for. `time` is in seconds; None is Slurm's default. `sbatch` and `srun` are further
+    words; nodes of the plan are numbered through the components.
+    """
+
+    components: tuple[Component, ...]
+    exclusive: bool = True
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    time: int | None = None
+    sbatch: tuple[str, ...] = ()
+    srun: tuple[str, ...] = ()
+
+    def component(self, node: int) -> int:
+        """The index of the component that a node of the plan is in."""
+        for index, each in enumerate(self.components):
+            if node < each.nodes:
+                return index
+            node -= each.nodes
+        raise IndexError(node)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The whole deployment. `url` is the public base URL, `ready` what must hold at the end, `timeout` seconds."""
+    """The whole deployment. `url` is the public base URL, `ready` what must hold at the end, `timeout` seconds;
+    `batch` is None where there is no Slurm.
+    """
 
     name: str
     cluster: str
@@ -72,4 +117,5 @@ class Plan:
     targets: tuple[Target, ...]
     ready: tuple[Gate, ...]
     timeout: float
+    batch: Batch | None = None
     schema: int = 1

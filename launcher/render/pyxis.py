@@ -2,19 +2,23 @@
 
 Facts: pyxis 0.20 and 0.24. Of two `--container-mounts` or two `--container-env` only the last counts, so each is one
 joined option. Switches are written out, their opposites too: an inherited PYXIS_CONTAINER_* would decide otherwise.
-A root is read-only, except that a step with a preamble has one of its own to write in. The run directory is
-`/launch` in every container.
+A root is read-only, except that a step whose role has a preamble has one of its own to write in. The run directory is
+`/launch` in every container. A step that joins a root says nothing of an image: a root that is not there is then an
+error, not another unpacking.
 
-Each step unpacks its image. A step that prepares one root for the read-only steps of a node (`--container-name`, pyxis
-0.14 and later), and the janitor that must remove it, are not here yet; the words are right without them.
+Variables reach a container in srun's own environment; those that the image also has win by `--container-env`. What
+`srun`, pyxis or enroot would read themselves (PATH, HOME, LD_*, SLURM_*, …) is set inside by `env`: enroot starts a
+login shell, whose profile takes the place of PATH.
 """
 
 from collections.abc import Mapping
 
-from launcher.images.reference import fault, number, parse, pyxis
+from launcher.images.reference import number
+from launcher.images.use import use
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Mount, Step
-from launcher.render.srun import env
+from launcher.render.enter import early, enter
+from launcher.render.roots import Shared
 from launcher.run.script import ref
 from launcher.text.diagnostic import Diagnostic, Refused
 
@@ -25,36 +29,48 @@ PYTHON = "python3"
 """`{python}` in a container: the image's own."""
 
 CODES: Mapping[str, str] = {
-    "image-unusable": """An image cannot be named to this cluster's pyxis and enroot
+    "image-unusable": """An image cannot be named to this cluster's container runtime
 
 Where steps run in containers every role needs an image: an alias of the cluster's `[images]` that stands for
-a registry reference, a file (`/path/to/image.sqsh`) or an image of a daemon (`dockerd://name`). enroot
-before 4.0 takes no digests.""",
+a registry reference, a file (`/path/to/image.sqsh`, for Apptainer `.sif`) or an image of a daemon
+(`dockerd://name`). enroot before 4.0 takes no digests.""",
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 
 _ENV_SINCE = (0, 15)
+_SWITCHES = ("--no-container-mount-home", "--no-container-entrypoint", "--no-container-remap-root")
 
 
-def container(step: Step, cluster: Cluster) -> tuple[str, ...]:
-    """The options of pyxis for the step. Raises `Refused` for an image that this cluster's enroot cannot import."""
-    mounts = (f"{ref('run')}:{RUN}", *map(_mount, step.mounts))
-    return (
-        f"--container-image={_image(step, cluster)}",
-        "--no-container-mount-home",
-        "--no-container-entrypoint",
-        "--no-container-remap-root",
-        "--container-readonly" if step.setup is None else "--container-writable",
-        f"--container-mounts={','.join(mounts)}",
-        *_env(step, cluster),
-        "--container-workdir=/",
-    )
+def container(step: Step, cluster: Cluster, root: Shared | None = None) -> tuple[str, ...]:
+    """The options of pyxis for the step, in a root of its own or the one it joins.
+
+    Raises `Refused` for an image that this cluster cannot start.
+    """
+    if root is None:
+        source: tuple[str, ...] = (f"--container-image={image(step, cluster)}",)
+    else:
+        source = (f"--container-name={root.container}:no_exec",)
+    writable = step.writable and root is None
+    return (*source, *_switches(writable), _mounts(step), *_env(step, cluster), "--container-workdir=/")
 
 
-def inside(step: Step) -> tuple[str, ...]:
-    """What the container runs: the preamble by `sh`, which every image has, then the GPU mask, then the command."""
-    words = (*env(step), *map(seen, step.words))
-    return words if step.setup is None else ("sh", f"{RUN}/{step.setup}", *words)
+def make(root: Shared, cluster: Cluster) -> tuple[str, ...]:
+    """The options of pyxis for the step that makes a root; with a preamble it runs as the step that joins does."""
+    source = (f"--container-image={image(root.step, cluster)}", f"--container-name={root.container}:create")
+    if not root.setup:
+        return (*source, *_switches(False), "--container-workdir=/")
+    return (*source, *_switches(True), _mounts(root.step), *_env(root.step, cluster), "--container-workdir=/")
+
+
+def inside(step: Step, words: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """What the container runs: the role's command (or `words`) behind preamble, GPU mask and its own variables."""
+    inner = {name: seen(value) for name, value in step.env.items() if early(name)}
+    return enter(step, RUN, inner, tuple(map(seen, step.words if words is None else words)))
+
+
+def variables(step: Step) -> dict[str, str]:
+    """The step's variables in the environment of `srun`."""
+    return {name: seen(value) for name, value in step.env.items() if not early(name)}
 
 
 def seen(text: str) -> str:
@@ -62,21 +78,27 @@ def seen(text: str) -> str:
     return text.replace(ref("run"), RUN).replace(ref("python"), PYTHON)
 
 
-def _image(step: Step, cluster: Cluster) -> str:
+def image(step: Step, cluster: Cluster) -> str:
+    """The step's image as the cluster's runtime is told it. Raises `Refused`."""
     if step.reference is None:
         raise Refused([_unusable(f"step `{step.name}` has no image, and this cluster runs steps in containers")])
     try:
-        source = parse(step.reference)
+        return use(step.reference, cluster)
     except ValueError as error:
         raise Refused([_unusable(str(error))]) from error
-    wrong = fault(source, cluster.versions.enroot)
-    if wrong is not None:
-        raise Refused([_unusable(wrong)])
-    return pyxis(source)
 
 
 def _unusable(message: str) -> Diagnostic:
     return Diagnostic("image-unusable", message, None, help="change the alias in the cluster's `[images]`", exit=4)
+
+
+def _switches(writable: bool) -> tuple[str, ...]:
+    return (*_SWITCHES, "--container-writable" if writable else "--container-readonly")
+
+
+def _mounts(step: Step) -> str:
+    mounts = (f"{ref('run')}:{RUN}", *map(_mount, step.mounts))
+    return f"--container-mounts={','.join(mounts)}"
 
 
 def _mount(mount: Mount) -> str:
@@ -89,7 +111,7 @@ def _env(step: Step, cluster: Cluster) -> tuple[str, ...]:
     Only one-line values: later lines of a named value would become variables of the container. The values of
     `env_from` are not known here, so they go unnamed; they arrive exact unless the image sets the same name.
     """
-    names = [name for name, value in step.env.items() if "\n" not in value]
+    names = [name for name, value in variables(step).items() if "\n" not in value]
     version = number(cluster.versions.pyxis or "")
     if not names or (version and version < _ENV_SINCE):
         return ()

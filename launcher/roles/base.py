@@ -81,7 +81,7 @@ class Task:
     """What one step runs: words with late references, environment, and the gates that end its start.
 
     `nodes` are those of the replica's nodes the step runs on (none said: its first), `processes` how many
-    processes it has in all, spread evenly over them.
+    processes it has in all, spread evenly over them. `mpi` says that they are ranks of one MPI program.
     """
 
     words: tuple[str, ...]
@@ -89,6 +89,7 @@ class Task:
     gates: tuple[Gate, ...] = ()
     nodes: tuple[int, ...] = ()
     processes: int = 1
+    mpi: bool = False
 
 
 class Adapter:

@@ -149,7 +149,8 @@ class Budgets:
 @dataclass(frozen=True)
 class Node:
     """One node of an allocation. `ports` must be free there and `paths` exist before anything starts; Slurm
-    must show `gpus` GPUs there as 0, 1, … (masks count so; 0: it does not matter).
+    must show `gpus` GPUs there as 0, 1, … (masks count so; 0: it does not matter), and steps that were planned
+    with `cpus` CPUs are slow with fewer.
 
     `tell` and, behind it, a signal and names of children (`TERM worker-0 …`) are the words of a step on that
     node that signals the processes whose pids its children noted there.
@@ -158,6 +159,7 @@ class Node:
     ports: Tuple[int, ...] = ()
     paths: Tuple[str, ...] = ()
     gpus: int = 0
+    cpus: int = 0
     tell: Tuple[str, ...] = ()
 
 
@@ -179,7 +181,8 @@ class Allocation:
     """What the supervisor must know inside a Slurm job.
 
     `facts` are the words of one step over all `nodes`, one task each, that prints one line of JSON a node;
-    addresses are those of `interface` (empty: of the node's name). `steps` prints a line `STEP NAME` for
+    addresses are those of `interface` (empty: of the node's name), and nodes of another machine than `arch`
+    (empty: any) are refused. `steps` prints a line `STEP NAME` for
     each step of the job, where NAME is `step_name(child, run)`; `signal` (TERM to every process of a step) and
     `kill` take STEPs behind them. `scrub` are variables that nothing inherits from the job (`SLURM_*` by
     prefix) unless `Script.inherit` names them. `roots` is what the child `janitor` takes away, for which it
@@ -191,6 +194,7 @@ class Allocation:
     steps: Tuple[str, ...]
     signal: Tuple[str, ...]
     kill: Tuple[str, ...]
+    arch: str = ""
     interface: str = ""
     scrub: Tuple[str, ...] = ()
     roots: Tuple[Root, ...] = ()

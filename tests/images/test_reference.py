@@ -113,6 +113,10 @@ def test_number(version, expected):
         ("podman://a", "3.4", False),
         ("dockerd://a", "3.0", False),
         ("/a.sqsh", "3.0", False),
+        ("/a.sqsh", None, False),
+        ("/a.sif", None, True),
+        ("./a.sqsh", "4.1.2", True),
+        ("a.sqsh", None, True),
     ],
 )
 def test_fault(text, enroot, faulty):

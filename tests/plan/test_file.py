@@ -13,26 +13,44 @@ from tests.jobs import adapters, cluster, job, manifest, role, router
 SITE = cluster(setup={"inline": "ulimit -n 1"})
 
 
+BASH = '[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash "$0" "$@"\nset -e\n\n'
+
+
 @pytest.mark.parametrize(
-    ("on", "text", "expected"),
+    ("on", "text", "path", "files"),
     [
-        (cluster(), None, None),
-        (cluster(), "export A=1\n", 'set -e\n\nexport A=1\n\n\nexec "$@"\n'),
-        (SITE, None, 'set -e\n\nulimit -n 1\n\nexec "$@"\n'),
-        (SITE, "echo '{ip}' $HOME", "set -e\n\nulimit -n 1\n\necho '{ip}' $HOME\n\nexec \"$@\"\n"),
+        (cluster(), None, None, {}),
+        (
+            cluster(),
+            "export A=1\n",
+            "setup/worker.sh",
+            {"setup/worker.sh": BASH + 'export A=1\n\n\nexec "$@"\n'},
+        ),
+        (SITE, None, "setup/_cluster.sh", {"setup/_cluster.sh": BASH + 'ulimit -n 1\n\nexec "$@"\n'}),
+        (
+            SITE,
+            "echo '{ip}' $HOME",
+            "setup/worker.sh",
+            {
+                "setup/_cluster.sh": BASH + 'ulimit -n 1\n\nexec "$@"\n',
+                "setup/worker.sh": BASH + "ulimit -n 1\n\necho '{ip}' $HOME\n\nexec \"$@\"\n",
+            },
+        ),
     ],
 )
-def test_preamble(on, text, expected):
-    made, worker = job(on=on), role("worker", setup=text)
-    assert preamble(made, worker) == expected
-    assert setup(made, worker) == (None if expected is None else "setup/worker.sh")
+def test_preambles(on, text, path, files):
+    worker = role("worker", setup=text)
+    made = job(worker, on=on)
+    assert setup(made, worker) == path
+    found = {file.path: file.text for file in plan(made, adapters()).files if file.path.startswith("setup/")}
+    assert found == files
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\ufdd0\ufdd1")))
 def test_a_preamble_is_carried_to_the_byte(text):
     found = plan(job(role("worker", setup=text)), adapters())
     (file,) = [file for file in found.files if file.path == "setup/worker.sh"]
-    assert file.text == f'set -e\n\n{text}\n\nexec "$@"\n'
+    assert file.text == f'{BASH}{text}\n\nexec "$@"\n' == preamble(text)
     assert bind(file, {}) == file
 
 
@@ -57,11 +75,18 @@ def test_scrape_is_a_file_sd_document():
 
 def test_a_role_that_starts_nothing_has_no_preamble():
     found = plan(job(role("worker"), router("direct", setup="true"), on=SITE), adapters())
-    assert [file.path for file in found.files] == ["workers.json", "scrape.json", "setup/worker.sh"]
+    assert [file.path for file in found.files] == ["workers.json", "scrape.json", "setup/_cluster.sh"]
 
 
 def test_each_role_has_one_preamble_for_all_its_replicas():
     box = manifest(ports={"http": {"base": 1}})
-    found = plan(job(role("worker", replicas=3), role("box", box), router(), on=SITE), adapters())
+    found = plan(
+        job(role("worker", replicas=3, setup="true"), role("box", box, setup="true"), router(), on=SITE), adapters()
+    )
     scripts = [file.path for file in found.files if file.path.startswith("setup/")]
-    assert scripts == ["setup/worker.sh", "setup/box.sh", "setup/router.sh"]
+    assert scripts == ["setup/_cluster.sh", "setup/worker.sh", "setup/box.sh"]
+    assert {step.name: step.setup for step in found.steps if step.role != "worker"} == {
+        "box": "setup/box.sh",
+        "router": "setup/_cluster.sh",
+    }
+    assert {step.role: step.writable for step in found.steps} == {"worker": True, "box": True, "router": False}

@@ -7,9 +7,9 @@ import pytest
 
 from launcher.plan.file import preamble
 from launcher.plan.step import Step
-from launcher.render.bare import bare, environment
+from launcher.render.bare import bare, environment, inside, variables
 from launcher.run.script import ref
-from tests.jobs import cluster, job, role
+from tests.render.plans import words
 
 RUN = ref("run")
 PYTHON = ref("python")
@@ -20,7 +20,7 @@ def step(**fields: Any) -> Step:
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("made", "expected"),
     [
         (step(), (PYTHON, "-m", "x")),
         (step(setup="setup/w.sh"), ("bash", f"{RUN}/setup/w.sh", PYTHON, "-m", "x")),
@@ -29,8 +29,8 @@ def step(**fields: Any) -> Step:
         (step(reference="/e", setup="setup/w.sh"), ("bash", f"{RUN}/setup/w.sh", "/e/bin/python", "-m", "x")),
     ],
 )
-def test_words(made, words):
-    assert bare(made) == words
+def test_words(made, expected):
+    assert bare(made) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,31 @@ def test_environment(made, expected):
     assert environment(made) == expected
 
 
+ENTER = ["sh", "{run}/setup/_enter.sh", "w"]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (step(), [*ENTER, "/opt/python3", "-m", "x"]),
+        (step(reference="/e"), [*ENTER, "env", "PATH=/e/bin:{path}", "/e/bin/python", "-m", "x"]),
+        (
+            step(gpus=(1,), setup="setup/w.sh", env={"LD_PRELOAD": "x.so", "A": "1"}),
+            [
+                *(*ENTER, "env", "LD_PRELOAD=x.so", "CUDA_VISIBLE_DEVICES=1"),
+                *("sh", "{run}/setup/w.sh", "/opt/python3", "-m", "x"),
+            ],
+        ),
+    ],
+)
+def test_on_a_compute_node(made, expected):
+    assert words(inside(made, "/opt/python3")) == expected
+
+
+def test_srun_is_not_told_what_it_would_read_itself():
+    assert variables(step(env={"PATH": "/x", "SLURM_NTASKS": "9", "A": "1"})) == {"A": "1"}
+
+
 WORDS = ["", " ", "a b", "'", '"', "$HOME", "`id`", "\\", "\n", "*", "-n", "--", "ü", "{ip}", "a\\\nb"]
 
 
@@ -56,8 +81,7 @@ WORDS = ["", " ", "a b", "'", '"', "$HOME", "`id`", "\\", "\n", "*", "-n", "--",
 )
 def test_a_preamble_hands_every_word_on_and_its_exports_too(shell, text, tmp_path):
     path = tmp_path / "setup.sh"
-    made = role("worker", setup=text)
-    path.write_text(preamble(job(made, on=cluster(setup={"inline": "umask 077 \\"})), made))
+    path.write_text(preamble("umask 077 \\", text))
     code = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['MINE']]))"
     done = subprocess.run([shell, path, sys.executable, "-c", code, *WORDS], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [WORDS, "a b"]
@@ -66,7 +90,23 @@ def test_a_preamble_hands_every_word_on_and_its_exports_too(shell, text, tmp_pat
 @pytest.mark.parametrize("shell", ["bash", "sh"])
 def test_a_failing_preamble_ends_the_step_before_its_command(shell, tmp_path):
     path = tmp_path / "setup.sh"
-    made = role("worker", setup="(exit 7)\necho later")
-    path.write_text(preamble(job(made), made))
+    path.write_text(preamble("(exit 7)\necho later"))
     done = subprocess.run([shell, path, "echo", "command"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "")
+
+
+def test_a_preamble_that_only_bash_reads_is_run_by_bash(tmp_path):
+    path = tmp_path / "setup.sh"
+    path.write_text(preamble('list=(a "b c")\n[[ ${list[1]} == b* ]]'))
+    done = subprocess.run(["sh", path, "printf", "%s|", "x y", ""], capture_output=True, text=True, check=True)
+    assert done.stdout == "x y||"
+
+
+def test_an_image_without_bash_runs_a_preamble_by_its_own_shell(tmp_path):
+    (tmp_path / "bin").mkdir()
+    path = tmp_path / "setup.sh"
+    path.write_text(preamble("export MINE=1"))
+    shell = subprocess.run(["sh", "-c", "command -v sh"], capture_output=True, text=True, check=True).stdout.strip()
+    words = [shell, path, "/usr/bin/env"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env={"PATH": str(tmp_path / "bin")})
+    assert "MINE=1" in done.stdout.splitlines()

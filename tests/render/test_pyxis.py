@@ -2,25 +2,27 @@ from typing import Any
 
 import pytest
 
-from launcher.plan.step import Mount, Step
-from launcher.render.pyxis import CODES, container, inside, seen
+from launcher.model.cluster import Cluster
+from launcher.plan.step import Mount
+from launcher.render.pyxis import CODES, container, inside, make, seen, variables
+from launcher.render.roots import Shared
 from launcher.run.script import ref, shown
 from launcher.text.diagnostic import Refused
-from tests.jobs import cluster
+from tests.render.plans import site, step, words
 
 DIGEST = "sha256:" + "0" * 64
 
 
-def step(reference: str | None = "nvcr.io/a/b:1", **fields: Any) -> Step:
-    return Step("w", "worker", (0,), ("serve", f"--at={ref('run')}/x"), reference=reference, **fields)
+def on(**versions: str | None) -> Cluster:
+    return site(versions=versions)
 
 
-def words(made: Step, **versions: str | None) -> list[str]:
-    return [shown(word) for word in container(made, cluster(versions=versions))]
+def names(found: list[str]) -> list[str]:
+    return [word for word in found if "container-env" in word]
 
 
 def test_every_switch_is_written_out():
-    assert words(step()) == [
+    assert words(container(step(reference="nvcr.io/a/b:1"), on())) == [
         "--container-image=nvcr.io#a/b:1",
         "--no-container-mount-home",
         "--no-container-entrypoint",
@@ -31,14 +33,23 @@ def test_every_switch_is_written_out():
     ]
 
 
-def test_a_preamble_has_a_root_to_write_in():
-    assert "--container-writable" in words(step(setup="setup/w.sh"))
-    assert "--container-readonly" not in words(step(setup="setup/w.sh"))
+@pytest.mark.parametrize(
+    ("fields", "writable"),
+    [
+        ({}, False),
+        # The cluster's preamble alone (ulimit, umask) needs nothing to write to.
+        ({"setup": "setup/_cluster.sh"}, False),
+        ({"setup": "setup/worker.sh", "writable": True}, True),
+    ],
+)
+def test_a_role_s_own_preamble_has_a_root_to_write_in(fields: dict[str, Any], writable: bool):
+    found = container(step(**fields), on())
+    assert ("--container-writable" in found, "--container-readonly" in found) == (writable, not writable)
 
 
 def test_mounts_are_one_option_in_their_order():
     mounts = (Mount("/a", "/x"), Mount("/a", "/y", True), Mount("/b", "/z"))
-    found = [word for word in words(step(mounts=mounts)) if "mounts" in word]
+    found = [word for word in words(container(step(mounts=mounts), on())) if "mounts" in word]
     assert found == ["--container-mounts={run}:/launch,/a:/x,/a:/y:ro,/b:/z"]
 
 
@@ -50,42 +61,90 @@ def test_mounts_are_one_option_in_their_order():
         # The later lines of a named value would become variables of the container.
         ({"A": "1", "B": "one\nHOME=/evil"}, {}, ["--container-env=A"]),
         ({"B": "\n"}, {}, []),
+        ({"PATH": "/x", "SLURM_X": "1"}, {}, []),
         ({"A": "1"}, {"pyxis": "0.14.0"}, []),
         ({"A": "1"}, {"pyxis": "0.15"}, ["--container-env=A"]),
     ],
 )
 def test_environment_by_name(env, versions, expected):
     made = step(env=env, env_from=("TOKEN",))
-    assert [word for word in words(made, **versions) if "env" in word] == expected
+    assert names(words(container(made, on(**versions)))) == expected
+
+
+def test_a_join_says_nothing_of_an_image_and_cannot_write():
+    root = Shared("img", (0,), step())
+    found = words(container(step(writable=True, setup="setup/w.sh", env={"A": "1"}), on(), root))
+    assert found[0] == "--container-name=launch-{job}-{id}-img:no_exec"
+    assert not [word for word in found if "image" in word]
+    assert "--container-readonly" in found
+    assert "--container-mounts={run}:/launch" in found
+    assert "--container-env=A" in found
+
+
+def test_making_a_root_of_an_image():
+    assert words(make(Shared("img", (0,), step(env={"A": "1"})), on())) == [
+        "--container-image=a.io#b:1",
+        "--container-name=launch-{job}-{id}-img:create",
+        "--no-container-mount-home",
+        "--no-container-entrypoint",
+        "--no-container-remap-root",
+        "--container-readonly",
+        "--container-workdir=/",
+    ]
+
+
+def test_making_a_root_by_a_preamble():
+    found = words(make(Shared("w", (0,), step(env={"A": "1"}, mounts=(Mount("/a", "/x"),)), setup=True), on()))
+    assert found[1] == "--container-name=launch-{job}-{id}-w:create"
+    assert "--container-writable" in found
+    assert "--container-mounts={run}:/launch,/a:/x" in found
+    assert "--container-env=A" in found
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("fields", "expected"),
     [
-        (step(), ("serve", "--at=/launch/x")),
-        (step(gpus=(0, 1)), ("env", "CUDA_VISIBLE_DEVICES=0,1", "serve", "--at=/launch/x")),
-        (step(setup="setup/w.sh"), ("sh", "/launch/setup/w.sh", "serve", "--at=/launch/x")),
+        ({}, ["serve", "--at=/launch/x"]),
+        ({"gpus": (0, 1)}, ["env", "CUDA_VISIBLE_DEVICES=0,1", "serve", "--at=/launch/x"]),
+        ({"setup": "setup/w.sh"}, ["sh", "/launch/setup/w.sh", "serve", "--at=/launch/x"]),
         (
-            step(setup="setup/w.sh", gpus=(1,)),
-            ("sh", "/launch/setup/w.sh", "env", "CUDA_VISIBLE_DEVICES=1", "serve", "--at=/launch/x"),
+            {"setup": "setup/w.sh", "gpus": (1,), "env": {"PATH": "/launch/x", "A": "1"}},
+            [
+                *("env", "PATH=/launch/x", "CUDA_VISIBLE_DEVICES=1"),
+                *("sh", "/launch/setup/w.sh", "serve", "--at=/launch/x"),
+            ],
         ),
     ],
 )
-def test_inside(made, expected):
-    assert inside(made) == expected
+def test_inside(fields, expected):
+    made = step(words=("serve", f"--at={ref('run')}/x"), **fields)
+    assert words(inside(made)) == ["sh", "/launch/setup/_enter.sh", "worker-0", *expected]
 
 
-def test_seen_in_the_container():
+def test_paths_are_those_of_the_container():
     assert seen(f"{ref('python')} {ref('run')}/a {ref('ip', 0)} {{run}}") == f"python3 /launch/a {ref('ip', 0)} {{run}}"
+    assert variables(step(env={"A": f"{ref('run')}/a", "PATH": "/x"})) == {"A": "/launch/a"}
 
 
 @pytest.mark.parametrize(
     ("reference", "enroot", "said"),
-    [(None, None, "no image"), ("oras://x", None, "oras"), (f"a/b@{DIGEST}", "3.5.0", "digests")],
+    [
+        (None, None, "no image"),
+        ("oras://x", None, "oras"),
+        (f"a/b@{DIGEST}", "3.5.0", "digests"),
+        ("/a.sif", None, "Apptainer"),
+        ("./a.sqsh", None, "absolute"),
+    ],
 )
 def test_an_image_that_cannot_be_named_is_refused(reference, enroot, said):
     with pytest.raises(Refused) as refused:
-        words(step(reference), enroot=enroot)
+        container(step(reference=reference), on(enroot=enroot))
     (found,) = refused.value.diagnostics
     assert found.code in CODES
     assert said in found.message
+
+
+def test_secrets_are_never_words():
+    made = step(env_from=("HF_TOKEN",), setup="setup/w.sh", writable=True)
+    found = (*container(made, on()), *inside(made))
+    assert not [shown(word) for word in found if "HF_TOKEN" in word]

@@ -1,0 +1,45 @@
+"""What runs between Slurm and a role's program: a note of its pid, variables that come late, preambles."""
+
+from collections.abc import Iterable, Mapping
+
+from launcher.plan.step import Step
+from launcher.run.script import File
+
+ENTER = "setup/_enter.sh"
+PIDS = "pids"
+
+_ENTER = """\
+# _enter.sh NAME WORDS...: notes which process this is, then becomes WORDS.
+# pids/NAME.HOST.PID holds its /proc/PID/stat: the start time in it tells it from a later process of that pid.
+# The names of its variables are ones that no role is given: a shell hands on what it finds set.
+LAUNCH__NAME=$1
+shift
+if read -r LAUNCH__STAT </proc/$$/stat && read -r LAUNCH__HOST </proc/sys/kernel/hostname; then
+    echo "$LAUNCH__STAT" >"${0%/*}/../pids/$LAUNCH__NAME.$LAUNCH__HOST.$$" || :
+fi 2>/dev/null
+exec "$@"
+"""
+
+FILES = (File(ENTER, text=_ENTER), File(f"{PIDS}/.keep", text=""))
+"""Files that every Script for Slurm needs; the second makes the folder."""
+
+_EARLY = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR")
+_TOOLS = ("LD_", "SLURM", "SRUN_", "SBATCH_", "SALLOC_", "PYXIS_", "ENROOT_", "APPTAINER", "SINGULARITY", "PMI")
+
+
+def early(name: str) -> bool:
+    """Whether `srun`, pyxis or enroot would read the variable themselves, were it set for them."""
+    return name in _EARLY or name.startswith(_TOOLS)
+
+
+def enter(step: Step, folder: str, inner: Mapping[str, str] = {}, words: Iterable[str] = ()) -> tuple[str, ...]:
+    """The command of a step: `words` behind its preamble, its GPU mask and `inner` variables, and the note of its pid.
+
+    `folder` is where the run directory is seen. `sh` is what every image has; a preamble asks for bash itself.
+    """
+    variables = dict(inner)
+    if step.gpus:
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, step.gpus))
+    env = ("env", *(f"{name}={value}" for name, value in variables.items())) if variables else ()
+    setup = () if step.setup is None else ("sh", f"{folder}/{step.setup}")
+    return ("sh", f"{folder}/{ENTER}", step.name, *env, *setup, *words)

@@ -1,0 +1,109 @@
+"""What runs before a role's program, by the shells that images have."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launcher.render.enter import ENTER, FILES, PIDS, early, enter
+from tests.render.plans import step, words
+
+# dash, bash and busybox: what `sh` is in images of Debian, RHEL and Alpine.
+SHELLS = [["dash"], ["bash"], ["bash", "--posix"]] + ([["busybox", "sh"]] if shutil.which("busybox") else [])
+SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getpid()]))"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    for file in FILES:
+        path = tmp_path / file.path
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(file.text or "")
+    return tmp_path
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_the_note_is_of_the_program_itself(shell, run):
+    done = subprocess.run(
+        [*shell, run / ENTER, "worker-0", sys.executable, "-c", SHOW, "a b", "", "$x", "*"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    argv, _, pid = json.loads(done.stdout)
+    assert argv == ["a b", "", "$x", "*"]
+    (note,) = [path for path in (run / PIDS).iterdir() if path.name != ".keep"]
+    assert note.name == f"worker-0.{os.uname().nodename}.{pid}"
+    assert note.read_text().split()[0] == str(pid)
+    assert note.read_text().rpartition(")")[2].split()[19].isdecimal()
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_folder_that_cannot_be_written_keeps_no_role_from_starting(shell, run):
+    shutil.rmtree(run / PIDS)
+    done = subprocess.run([*shell, run / ENTER, "w", "echo", "on"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("on\n", "")
+
+
+NAMES = st.sampled_from(["name", "stat", "host", "line", "x", "HOST", "LAUNCH_NAME", "STAT", "_X"])
+VALUES = st.binary(max_size=20).map(lambda value: value.replace(b"\0", b"\n"))
+
+
+@settings(max_examples=25)
+@given(environment=st.dictionaries(NAMES, VALUES, max_size=4), argument=VALUES)
+def test_every_byte_of_arguments_and_variables_arrives(environment, argument, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "setup").mkdir()
+    (folder / "pids").mkdir()
+    (folder / ENTER).write_text(FILES[0].text or "")
+    shown = "import os, sys; sys.stdout.buffer.write(repr((os.fsencode(sys.argv[1]), dict(os.environb))).encode())"
+    given_ = {name.encode(): value for name, value in environment.items()}
+    done = subprocess.run(
+        ["sh", folder / ENTER, "w", sys.executable, "-c", shown, argument],
+        env={b"PATH": b"/usr/bin:/bin", **given_},
+        capture_output=True,
+        check=True,
+    )
+    arrived, found = ast.literal_eval(done.stdout.decode())
+    assert arrived == argument
+    assert {name: found[name] for name in given_} == given_
+
+
+@pytest.mark.parametrize(
+    ("made", "inner", "expected"),
+    [
+        (step(), {}, ["sh", "/r/setup/_enter.sh", "worker-0", "go"]),
+        (step(gpus=(0, 3)), {}, ["sh", "/r/setup/_enter.sh", "worker-0", "env", "CUDA_VISIBLE_DEVICES=0,3", "go"]),
+        (
+            step(gpus=(1,), setup="setup/w.sh"),
+            {"PATH": "/p q"},
+            [
+                *("sh", "/r/setup/_enter.sh", "worker-0"),
+                *("env", "PATH=/p q", "CUDA_VISIBLE_DEVICES=1"),
+                *("sh", "/r/setup/w.sh", "go"),
+            ],
+        ),
+    ],
+)
+def test_order(made, inner, expected):
+    assert words(enter(made, "/r", inner, ("go",))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("PATH", "HOME", "TMPDIR", "LD_PRELOAD", "SLURM_NTASKS", "SLURMD_X", "SRUN_X")),
+        *((name, True) for name in ("PYXIS_CONTAINER_IMAGE", "ENROOT_X", "APPTAINER_BIND", "SINGULARITY_X", "PMIX_X")),
+        *((name, False) for name in ("A", "NCCL_DEBUG", "PYTHONPATH", "HF_TOKEN", "LANG", "LAUNCH_IP", "MY_PATH")),
+    ],
+)
+def test_variables_that_the_starter_would_read(name, expected):
+    assert early(name) is expected
