@@ -7,6 +7,7 @@ from typing import Literal
 from launcher.checks.case import Case
 from launcher.model.job import Role
 from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
+from launcher.text.secret import holds, named
 
 LONGEST = 128 * 1024
 """Bytes of the longest `NAME=value` with its closing NUL that Linux passes to a program (MAX_ARG_STRLEN)."""
@@ -20,13 +21,6 @@ _OWNED: Mapping[str, str] = {
 }
 _OWN = "LAUNCH_"
 _TOOLS = {"SLURM_": "Slurm", "PYXIS_": "pyxis", "ENROOT_": "enroot"}
-
-_SECRET_NAME = re.compile(r"(.*_)?(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_?KEY|(ACCESS|PRIVATE|SECRET)_KEY)")
-_SECRET_VALUE = re.compile(
-    r"hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
-    r"|nvapi-[\w-]{20,}|xox[abp]-[\w-]{10,}|AKIA[A-Z0-9]{16}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
-_SECRET_LENGTH = 12
 
 
 def environment_name(case: Case) -> Iterator[Diagnostic]:
@@ -128,20 +122,36 @@ def environment_value(case: Case) -> Iterator[Diagnostic]:
 def secret_in_file(case: Case) -> Iterator[Diagnostic]:
     """A secret stands in a file
 
-    Recipes and cluster files are shared and committed, and the plan and the run directory hold every value.
-    Take secrets from the submitting shell, by name: they then stand in no file. This is a warning.
+    Recipes and cluster files are shared and committed, and the run directory holds every value; everybody on a
+    node can read the words of a command. Take secrets from the submitting shell, by name: they then stand in no
+    file. What looks like a secret is masked wherever it would be shown. This is a warning.
 
         env = { HF_TOKEN = "hf_…" }         # env_from = ["HF_TOKEN"]
     """
     for role in case.job.roles:
         for name, value in role.env.items():
-            named = _SECRET_NAME.fullmatch(name.upper()) and len(value) >= _SECRET_LENGTH
-            if named or _SECRET_VALUE.search(value):
+            if named(name, value) or holds(value):
                 place, help_ = role.place("env", name, part="key"), f'`env_from = ["{name}"]` takes it from the shell'
                 yield _secret(f"the value of `{name}` looks like a secret", place, help_)
-        if role.setup is not None and _SECRET_VALUE.search(role.setup):
+        for key, value in role.flags.items():
+            if any(named(name, text) or holds(text) for name, text in _texts(key, value)):
+                help_ = "give it by a variable in `env_from`, or in a file, as the program takes it"
+                yield _secret(f"the value of `{key}` looks like a secret", role.place("flags", key, part="key"), help_)
+        if role.setup is not None and holds(role.setup):
             help_ = "write a variable there, and name it in `env_from`: it is then taken from the shell"
             yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), help_)
+
+
+def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
+    """Every text in the value of a flag, with the key it stands at."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(key, item)
+    elif isinstance(value, dict):
+        for inner, item in value.items():
+            yield from _texts(inner, item)
 
 
 def _secret(message: str, place: Place, advice: str) -> Diagnostic:

@@ -15,6 +15,10 @@ system's own words. Exit code 1.""",
 
 What happened was not foreseen. Please report it with the output of the same command under
 `LAUNCH_DEBUG=1`, which shows where. Exit code 1.""",
+    "findings-left-out": """There are more findings than a report tells
+
+A report has at most a thousand findings, errors before warnings; the number of all is in the summary and here.
+Mend what is told, and look again. This is a warning.""",
     "no-scheduler": """The cluster's scheduler cannot be used
 
 `launch up` starts runs on this machine. A cluster with `scheduler = "slurm"` can be checked, planned and

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from launcher.text import locate
+from launcher.text.secret import mask
 
 KeyPath = locate.KeyPath
 
@@ -81,6 +82,22 @@ class Document:
         start = self._lines[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].removesuffix("\r")
+
+    def shown(self, number: int) -> str:
+        """Line `number` as people may read it: secrets in it are masked, everything stands where it was."""
+        if number not in self._shown:
+            start, length = self._lines[number - 1], len(self.line(number))
+            self._shown[number] = self._masked[start : start + length]
+        return self._shown[number]
+
+    @cached_property
+    def _masked(self) -> str:
+        return mask(self.text)
+
+    # A line of a megabyte may have thousands of findings: it is cut once.
+    @cached_property
+    def _shown(self) -> dict[int, str]:
+        return {}
 
     @cached_property
     def _spans(self) -> Mapping[KeyPath, locate.Located]:

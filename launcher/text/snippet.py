@@ -2,12 +2,15 @@
 
 import re
 import unicodedata
+from functools import cache
 
 TAB = 4
 COLUMNS = 100
 """Terminal columns of a source line; a longer one is cut around what is underlined."""
 BEFORE = 24
 """Columns kept before what is underlined where the start of the line is cut off."""
+REACH = 2 * COLUMNS
+"""Characters to either side of what is underlined that are looked at: a line may be a megabyte long."""
 
 # Controls would change the terminal's state, direction marks the order of what is read; neither has a look of its own.
 HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0\ufdd1]")
@@ -18,6 +21,7 @@ def clean(text: str) -> str:
     return HIDDEN.sub(_picture, text)
 
 
+@cache
 def width(character: str) -> int:
     """Terminal columns of a character: 2 for wide ones (CJK, emoji), 0 for those that join the one before."""
     if unicodedata.category(character) in ("Mn", "Me") or character in "\u200b\u200c\u200d\u2060\ufeff":
@@ -30,12 +34,15 @@ def underlined(line: str, start: int, end: int) -> tuple[str, int, int]:
 
     The length is 1 at least, and reaches no further than what is shown of the line.
     """
-    cells = _cells(clean(line))
-    start = min(start, len(cells))
-    end = max(start, min(end, len(cells)))
+    start = min(start, len(line))
+    cut = max(0, start - REACH)
+    part = line[cut : start + REACH]
+    cells = _cells(clean(part))
+    start, end = start - cut, max(start, min(end, len(line))) - cut
+    end = min(end, len(cells))
     first, last = _window([columns for _, columns in cells], start, end)
-    head = "…" if first else ""
-    tail = "…" if last < len(cells) else ""
+    head = "…" if cut or first else ""
+    tail = "…" if last < len(cells) or cut + len(part) < len(line) else ""
     shown = head + "".join(text for text, _ in cells[first:last]) + tail
     indent = len(head) + sum(columns for _, columns in cells[first:start])
     length = sum(columns for _, columns in cells[start : min(end, last)])
@@ -43,6 +50,8 @@ def underlined(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _cells(line: str) -> list[tuple[str, int]]:
+    if line.isascii() and "\t" not in line:
+        return [(character, 1) for character in line]
     cells, at = [], 0
     for character in line:
         columns = TAB - at % TAB if character == "\t" else width(character)

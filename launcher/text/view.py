@@ -1,18 +1,25 @@
-"""Findings as every report tells them: sorted, each place looked up."""
+"""Findings as every report tells them: sorted, each place looked up, no secret of the files in any word."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from launcher.text.diagnostic import Diagnostic, Place, ordered
+from launcher.text.diagnostic import Diagnostic, Place, Severity, ordered
 from launcher.text.document import KeyPath
+from launcher.text.secret import mask
+
+MOST = 1000
+"""Findings that one report tells. A text of a megabyte can have fifty thousand, which nobody reads."""
+
+LEFT_OUT = "findings-left-out"
+"""Code of what stands for the others."""
 
 
 @dataclass(frozen=True)
 class Region:
     """A place in words people use: lines and columns from 1, the end excluded; columns count characters.
 
-    `path` is empty for syntax errors. `source` is the text of `line`, or None where the place is the
-    document as a whole.
+    `path` is empty for syntax errors. `source` is the text of `line`, secrets masked, or None where the place is
+    the document as a whole.
     """
 
     document: str
@@ -43,19 +50,27 @@ class Finding:
 
 
 def view(diagnostics: Iterable[Diagnostic]) -> list[Finding]:
-    """The findings in the order they are told."""
-    return [
-        Finding(
-            found.code,
-            found.severity.value,
-            found.message,
-            region(found.place) if found.place else None,
-            tuple((region(label.place), label.message) for label in found.labels),
-            found.notes,
-            found.help,
-        )
-        for found in ordered(diagnostics)
-    ]
+    """The findings in the order they are told; of more than `MOST` the errors first, and how many are left out."""
+    found = ordered(diagnostics)
+    left = len(found) - MOST
+    if left <= 0:
+        return [_finding(each) for each in found]
+    chosen = sorted(sorted(range(len(found)), key=lambda index: found[index].severity is not Severity.ERROR)[:MOST])
+    help_ = "mend what is told, and look again"
+    more = Finding(LEFT_OUT, Severity.WARNING.value, f"{left} more findings are left out", None, (), (), help_)
+    return [*(_finding(found[index]) for index in chosen), more]
+
+
+def _finding(found: Diagnostic) -> Finding:
+    return Finding(
+        found.code,
+        found.severity.value,
+        mask(found.message),
+        region(found.place) if found.place else None,
+        tuple((region(label.place), mask(label.message)) for label in found.labels),
+        tuple(map(mask, found.notes)),
+        mask(found.help) if found.help else found.help,
+    )
 
 
 def region(place: Place) -> Region:
@@ -63,6 +78,6 @@ def region(place: Place) -> Region:
     span = place.span()
     line, column = place.document.line_column(span.start)
     end_line, end_column = place.document.line_column(span.end)
-    source = None if place.whole else place.document.line(line)
+    source = None if place.whole else place.document.shown(line)
     path = place.path if place.offset is None else ()
     return Region(place.document.name, line, column, end_line, end_column, path, source)

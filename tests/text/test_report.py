@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from launcher.text.diagnostic import Diagnostic, Label, Place
+from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
 from launcher.text.document import Document
 from launcher.text.report import FORMATS, concise, full, github, summary
 from launcher.text.report import json as as_json
+from launcher.text.view import view
 from tests.text.sample import ABSENT, ALL, FLAG, NODES, NOWHERE, SETUP, WHOLE, ZERO, at
 
 FULL = """\
@@ -274,3 +275,26 @@ def test_undecodable_names_and_texts_can_be_written(name: str) -> None:
 )
 def test_summary(findings: list[Diagnostic], expected: str) -> None:
     assert summary(findings) == expected
+
+
+def test_of_thousands_of_findings_a_thousand_are_told_errors_first() -> None:
+    document = Document("r.toml", "a = 1\n" * 3000, {})
+    severities = [Severity.WARNING if line < 1500 else Severity.ERROR for line in range(3000)]
+    findings = [
+        Diagnostic("c", f"m{line}", Place(document, offset=6 * line), severity)
+        for line, severity in enumerate(severities)
+    ]
+    told = json.loads(as_json(findings))["diagnostics"]
+    assert [each["message"] for each in told[:-1]] == [f"m{line}" for line in range(1500, 2500)]
+    assert (told[-1]["code"], told[-1]["message"]) == ("findings-left-out", "2000 more findings are left out")
+    assert all("2000 more findings are left out" in write(findings) for write in FORMATS.values())
+    few = [*findings[:700], *findings[1500:1600]]
+    told = json.loads(as_json(few))["diagnostics"]
+    assert [each["message"] for each in told] == [finding.message for finding in few]
+
+
+def test_a_line_of_a_megabyte_is_cut_once() -> None:
+    """The same text for every finding of a line: fifty thousand copies of a megabyte fit into no memory."""
+    document = Document("r.toml", "a" * 1_000_000, {})
+    assert view([Diagnostic("c", "m", Place(document, offset=at)) for at in range(2)])[0].region is not None
+    assert document.shown(1) is document.shown(1)

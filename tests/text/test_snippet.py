@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from launcher.text.diagnostic import Diagnostic
 from launcher.text.report import full
-from launcher.text.snippet import COLUMNS, clean, underlined, width
+from launcher.text.snippet import BEFORE, COLUMNS, clean, underlined, width
 from tests.text.sample import at
 
 LINES = st.text(st.sampled_from("ab =\t'名😀\u0301\x1b\u202e…"), max_size=160)
@@ -89,3 +89,15 @@ SNIPPETS: list[tuple[str, Diagnostic, str]] = [
 @pytest.mark.parametrize(("finding", "expected"), [row[1:] for row in SNIPPETS], ids=[row[0] for row in SNIPPETS])
 def test_snippet(finding: Diagnostic, expected: str) -> None:
     assert full([finding]) == "error[c]: m\n" + expected
+
+
+@given(st.integers(0, 300_000), st.integers(1, 300_000), st.sampled_from("x名\t"))
+def test_a_huge_line_is_looked_at_near_what_is_meant(start: int, length: int, filler: str) -> None:
+    line = filler * start + "Y" * length + "z" * 300_000
+    shown, indent, under = underlined(line, start, start + length)
+    assert columns(shown) <= COLUMNS + 2
+    before = columns(line[:start].replace("\t", " " * 4))
+    assert shown.startswith("…") is (before + length > COLUMNS and before > BEFORE)
+    marked = shown[shown.index("Y") :].rstrip("…").rstrip("z")
+    assert set(marked) == {"Y"} and under == len(marked)
+    assert columns(shown[: shown.index("Y")]) == indent

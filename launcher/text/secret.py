@@ -1,0 +1,59 @@
+"""Secrets that stand in what users write: how they look, and text in which nobody reads them."""
+
+import re
+
+LENGTH = 12
+"""Characters of the shortest value that a telling name makes a secret; `EMPTY` and `none` are none."""
+
+_WORDS = r"(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API[_-]?KEY|(?:ACCESS|PRIVATE|SECRET)[_-]KEY)"
+_NAME = re.compile(rf"(?:.*[_-])?{_WORDS}", re.IGNORECASE)
+_VALUE = re.compile(
+    r"hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
+    r"|nvapi-[\w-]{20,}|xox[abp]-[\w-]{10,}|AKIA[A-Z0-9]{16}|(?<=[Bb]earer )[\w.~+/=-]{16,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]|-(?!----END))*+(?:-----END [A-Z ]*PRIVATE KEY-----)?"
+)
+# A name and what is given to it: in TOML, JSON, a shell or on a command line.
+_GIVEN = re.compile(
+    rf"((?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]*[_-])?{_WORDS}[\"'\\]*[ \t]*[=:][ \t]*\\?"
+    rf"|(?<![A-Za-z0-9_-])--(?:[A-Za-z0-9_-]*[_-])?{_WORDS}[ \t]+)"
+    r"(\"\"\"[\s\S]*?(?:\"\"\"|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\n]*+'?|[^\s\"',;\\]++)",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\r\n]")
+_QUOTES = ('"""', "'''", '"', "'")
+
+
+def named(name: str, value: str) -> bool:
+    """Whether a variable or flag of this name says that its value is a secret."""
+    return len(value) >= LENGTH and _NAME.fullmatch(name) is not None
+
+
+def holds(text: str) -> bool:
+    """Whether there is a secret in a text."""
+    return mask(text) != text
+
+
+def mask(text: str) -> str:
+    """`text` with every secret in it as stars, as long as it was: lines and columns stay."""
+    return _GIVEN.sub(_given, _VALUE.sub(lambda found: _stars(found[0]), text))
+
+
+def shown(name: str, value: str) -> str:
+    """A value of that name as people may read it."""
+    return _stars(value) if named(name, value) else mask(value)
+
+
+def _given(found: re.Match[str]) -> str:
+    before, value = found[1], found[2]
+    quote = next((mark for mark in _QUOTES if value.startswith(mark)), "")
+    inner = value.removeprefix(quote)
+    after = quote if quote and inner.endswith(quote) else ""
+    inner = inner[: len(inner) - len(after)]
+    # What a shell fills in is no secret yet.
+    if len(inner) < LENGTH or inner.startswith(("$", "`")):
+        return found[0]
+    return f"{before}{quote}{_stars(inner)}{after}"
+
+
+def _stars(text: str) -> str:
+    return _LETTER.sub("*", text)
