@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from launcher.checks import environment, flags, layout, manifests, mounts, placement, ports
+from launcher.checks import environment, flags, layout, manifests, mounts, options, placement, ports, runtime, slurm
 from launcher.checks.allow import allowed, unknown_allowed
 from launcher.checks.audit import AUDITS
 from launcher.checks.case import Case, Check
@@ -41,6 +41,16 @@ _RULES = (
     environment.secret_in_file,
     manifests.unknown_placeholder,
     manifests.image_unusable,
+    runtime.apptainer_too_old,
+    runtime.driver_too_old,
+    slurm.containers_without_slurm,
+    slurm.time_too_short,
+    slurm.segment_impossible,
+    slurm.cpus_unknown,
+    slurm.inherited_variable,
+    options.unknown_option,
+    options.owned_option,
+    options.option_value,
 )
 
 CHECKS: Mapping[str, Check] = {
@@ -49,7 +59,9 @@ CHECKS: Mapping[str, Check] = {
 }
 """Code → check, which yields findings of that code alone. What only one kind of role can have its adapter checks."""
 
-FIRM = frozenset({*placement.PLANNED, "environment-name", "image-unusable", "unknown-allowed"})
+_UNSTARTABLE = ("environment-name", "image-unusable", "containers-without-slurm", "apptainer-too-old")
+
+FIRM = frozenset({*placement.PLANNED, *_UNSTARTABLE, "unknown-allowed"})
 """Codes that `allow` cannot turn into warnings: there would be nothing to plan, or nothing to start."""
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from launcher.checks.case import Case
 from launcher.model.job import Role
+from launcher.plan.starter import early
 from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
 from launcher.text.secret import holds, named
 
@@ -20,7 +21,6 @@ _OWNED: Mapping[str, str] = {
     "ROCR_VISIBLE_DEVICES": _MASKS,
 }
 _OWN = "LAUNCH_"
-_TOOLS = {"SLURM_": "Slurm", "PYXIS_": "pyxis", "ENROOT_": "enroot"}
 
 
 def environment_name(case: Case) -> Iterator[Diagnostic]:
@@ -62,24 +62,24 @@ def owned_variable(case: Case) -> Iterator[Diagnostic]:
 
 
 def tool_variable(case: Case) -> Iterator[Diagnostic]:
-    """A variable is read by Slurm, pyxis or enroot
+    """A variable of the shell is read by what starts the role
 
-    The environment of a role is that of its `srun`. Slurm reads `SLURM_*` there and pyxis `PYXIS_*` as if
-    they were options, and enroot reads `ENROOT_*`: the step itself may be changed, not only the program in
-    it. This is a warning.
+    Values that `env_from` takes from the submitting shell travel in the environment of `srun`. Slurm reads
+    `SLURM_*` there and pyxis `PYXIS_*` as if they were options, enroot reads `ENROOT_*` and the loader `LD_*`:
+    the step itself may be changed, not only the program in it. In `env` such a variable is fine: it is set
+    inside the container alone. This is a warning.
     """
-    if case.job.cluster.scheduler == "local":
+    if case.job.cluster.scheduler == "local" or case.job.cluster.runtime == "apptainer":
         return
     for role in case.job.roles:
-        for name, place in _names(role):
-            tool = next((tool for start, tool in _TOOLS.items() if name.startswith(start)), None)
-            if tool is not None:
+        for index, name in enumerate(role.env_from):
+            if early(name):
                 yield Diagnostic(
                     "tool-variable",
-                    f"`{name}` is read by {tool}, which starts the role",
-                    place,
+                    f"`{name}` is read by what starts the role, not only by the role",
+                    role.place("env_from", index),
                     Severity.WARNING,
-                    help="set it in `setup` if only the program is to see it",
+                    help="give it a value in `env`, which is set inside the container alone",
                 )
 
 

@@ -1,10 +1,11 @@
-"""Mounts: what pyxis can be told, and targets that would hide something."""
+"""Mounts: what the container runtime can be told, and targets that would hide something."""
 
 from collections.abc import Iterator
 from posixpath import normpath
 
 from launcher.checks.case import Case
 from launcher.images.reference import number
+from launcher.model.sitepath import expand
 from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
 
 RUN = "/launch"
@@ -13,7 +14,7 @@ RUN = "/launch"
 _SPECIAL = ("tmpfs", "umount")
 """Sources that are words of pyxis (args.c of 0.24)."""
 
-_BREAKING = {
+_PYXIS = {
     ",": "separates mounts, and pyxis knows no escape",
     ":": "separates source and target, and pyxis knows no escape",
     '"': "ends a text in the script pyxis writes on the node",
@@ -22,6 +23,7 @@ _BREAKING = {
     "\\": "is read by a shell on the node",
     "\n": "ends a line in the script pyxis writes on the node",
 }
+_APPTAINER = {"\\": "is how `,` and `:` are written", "\n": "ends what Apptainer is told"}
 _SPACES_SINCE = (0, 24)
 
 
@@ -31,22 +33,30 @@ def mount_path(case: Case) -> Iterator[Diagnostic]:
     Source and target of a mount are absolute paths: `~` and `$HOME` are not expanded, and what a relative
     path starts from would depend on where the job was submitted. pyxis has no escape for `,` and `:`, and
     hands the rest to a shell on the node, so that `"`, `$`, a back-tick, a backslash or a line end break the
-    step after the nodes were given; before pyxis 0.24 a space does too.
+    step after the nodes were given; before pyxis 0.24 a space does too. Apptainer takes all but a backslash
+    and a line end.
 
         [[roles.worker.mounts]]
         source = "~/data"           # write it out: /home/you/data
         target = "data"             # /data
 
-    The paths of models are mounted as well. A link without such characters beside the directory helps.
+    The paths of models are mounted as well, and so is the folder of run directories (`runs`). A link without
+    such characters beside the directory helps. `tmpfs` and `umount` for a source are pyxis's own words.
     """
     if not case.containers:
         return
     for role in case.job.roles:
         for index, mount in enumerate(role.mounts):
-            if mount.source not in _SPECIAL:
+            if mount.source not in _SPECIAL or case.job.cluster.runtime != "pyxis":
                 yield from _path(case, "source", mount.source, role.place("mounts", index, "source"))
             yield from _path(case, "target", mount.target, role.place("mounts", index, "target"))
     yield from _model(case)
+    if case.job.cluster.runs is not None:
+        place = case.job.cluster_origins.place(("runs",))
+        yield from _path(case, "folder of run directories", expand(case.job.cluster.runs, _SOMEBODY), place)
+
+
+_SOMEBODY = {"USER": "user", "HOME": "/home/user"}
 
 
 def _model(case: Case) -> Iterator[Diagnostic]:
@@ -73,17 +83,19 @@ def _path(case: Case, what: str, path: str, place: Place) -> Iterator[Diagnostic
         advice = "write it out: neither `~` nor `$` is expanded" if path[:1] in ("~", "$") else "start it with `/`"
         yield Diagnostic("mount-path", f"{named} is not an absolute path", place, help=advice)
         return
-    broken = next((letter for letter in path if letter in _BREAKING), None)
+    pyxis = case.job.cluster.runtime == "pyxis"
+    breaking = _PYXIS if pyxis else _APPTAINER
+    broken = next((letter for letter in path if letter in breaking), None)
     if broken is not None:
         shown = "a line end" if broken == "\n" else f"`{broken}`" if broken != "`" else "a back-tick"
         yield Diagnostic(
             "mount-path",
-            f"{named} has {shown}, which pyxis cannot mount",
+            f"{named} has {shown}, which {'pyxis' if pyxis else 'Apptainer'} cannot mount",
             place,
-            notes=(f"it {_BREAKING[broken]}",),
+            notes=(f"it {breaking[broken]}",),
             help="mount a directory above it, or a link without it",
         )
-    elif " " in path and number(case.job.cluster.versions.pyxis or "") < _SPACES_SINCE:
+    elif pyxis and " " in path and number(case.job.cluster.versions.pyxis or "") < _SPACES_SINCE:
         said = case.job.cluster.versions.pyxis
         yield Diagnostic(
             "mount-path",

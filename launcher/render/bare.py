@@ -6,8 +6,9 @@ other image means nothing here.
 
 from collections.abc import Mapping
 
+from launcher.plan.starter import early
 from launcher.plan.step import Step
-from launcher.render.enter import early, enter
+from launcher.render.enter import enter
 from launcher.run.script import ref
 
 

@@ -23,14 +23,6 @@ exec "$@"
 FILES = (File(ENTER, text=_ENTER), File(f"{PIDS}/.keep", text=""))
 """Files that every Script for Slurm needs; the second makes the folder."""
 
-_EARLY = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR")
-_TOOLS = ("LD_", "SLURM", "SRUN_", "SBATCH_", "SALLOC_", "PYXIS_", "ENROOT_", "APPTAINER", "SINGULARITY", "PMI")
-
-
-def early(name: str) -> bool:
-    """Whether `srun`, pyxis or enroot would read the variable themselves, were it set for them."""
-    return name in _EARLY or name.startswith(_TOOLS)
-
 
 def enter(step: Step, folder: str, inner: Mapping[str, str] = {}, words: Iterable[str] = ()) -> tuple[str, ...]:
     """The command of a step: `words` behind its preamble, its GPU mask and `inner` variables, and the note of its pid.

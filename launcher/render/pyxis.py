@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from launcher.images.reference import number
 from launcher.images.use import use
 from launcher.model.cluster import Cluster
+from launcher.plan.starter import early
 from launcher.plan.step import Mount, Step
-from launcher.render.enter import early, enter
+from launcher.render.enter import enter
 from launcher.render.roots import Shared
 from launcher.run.script import ref
 from launcher.text.diagnostic import Diagnostic, Refused

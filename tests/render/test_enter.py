@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launcher.render.enter import ENTER, FILES, PIDS, early, enter
+from launcher.render.enter import ENTER, FILES, PIDS, enter
 from tests.render.plans import step, words
 
 # dash, bash and busybox: what `sh` is in images of Debian, RHEL and Alpine.
@@ -95,15 +95,3 @@ def test_every_byte_of_arguments_and_variables_arrives(environment, argument, tm
 )
 def test_order(made, inner, expected):
     assert words(enter(made, "/r", inner, ("go",))) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        *((name, True) for name in ("PATH", "HOME", "TMPDIR", "LD_PRELOAD", "SLURM_NTASKS", "SLURMD_X", "SRUN_X")),
-        *((name, True) for name in ("PYXIS_CONTAINER_IMAGE", "ENROOT_X", "APPTAINER_BIND", "SINGULARITY_X", "PMIX_X")),
-        *((name, False) for name in ("A", "NCCL_DEBUG", "PYTHONPATH", "HF_TOKEN", "LANG", "LAUNCH_IP", "MY_PATH")),
-    ],
-)
-def test_variables_that_the_starter_would_read(name, expected):
-    assert early(name) is expected
