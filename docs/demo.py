@@ -1,7 +1,7 @@
 """`make demo`: the quickstart from nothing to a completion and back to nothing, with the words a user would type.
 
 Runs are kept in a folder of the demo's own, so that stopping all of them stops nobody else's; the folder goes
-when all went well, and stays, named, when something failed.
+when all went well, and stays, named, when something failed. `python docs/demo.py SHIFT` begins with other ports.
 """
 
 import json
@@ -42,9 +42,9 @@ class Demo:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, frame: self.caught.append(number))
 
-    def choose_ports(self) -> None:
-        """The first shift of a hundred whose every port is free."""
-        for shift in range(0, 5000, 100):
+    def choose_ports(self, first: int) -> None:
+        """The first shift, from `first` in hundreds, whose every port is free."""
+        for shift in range(first, first + 5000, 100):
             self.sets = ["--set", f"ports.shift={shift}"] if shift else []
             self.plan = json.loads(self.output("plan", RECIPE, "--json", *self.sets))["plan"]
             if all(free(port) for step in self.plan["steps"] for port in step["ports"].values()):
@@ -132,7 +132,7 @@ def main() -> int:
     demo = Demo(state)
     done = False
     try:
-        demo.choose_ports()
+        demo.choose_ports(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
         demo.show("plan", RECIPE, "--graph", "text", *demo.sets)
         demo.show("up", RECIPE, "--wait", *demo.sets)
         demo.complete()

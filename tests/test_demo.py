@@ -1,6 +1,5 @@
 """`make demo` as a newcomer meets it: it ends well, and leaves nothing behind however it ends."""
 
-import contextlib
 import os
 import signal
 import socket
@@ -10,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.end.block import block
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,10 +30,17 @@ def _inside(process: Path, folder: bytes) -> str:
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+def shift() -> Iterator[int]:
+    """Where the demo's ports begin: nobody else's."""
+    with block() as found:
+        yield found
+
+
+@pytest.fixture
+def demo(tmp_path: Path, shift: int) -> Iterator["subprocess.Popen[str]"]:
     """The demo in a session of its own, as a terminal would have it, its runs below `tmp_path`."""
     process = subprocess.Popen(
-        [sys.executable, "docs/demo.py"],
+        [sys.executable, "docs/demo.py", str(shift)],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
@@ -78,13 +86,12 @@ def test_demo_interrupted_leaves_nothing(
     assert left(tmp_path) == []
 
 
-def test_demo_moves_when_a_port_is_taken(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_demo_moves_when_a_port_is_taken(shift: int, request: pytest.FixtureRequest) -> None:
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # where another program holds it, that serves as well
-            holder.bind(("127.0.0.1", 8000))
-            holder.listen()
+        holder.bind(("127.0.0.1", 8000 + shift))
+        holder.listen()
         process: subprocess.Popen[str] = request.getfixturevalue("demo")
         said, _ = process.communicate(timeout=120)
         assert process.returncode == 0, said
-        assert "--set ports.shift=" in said
+        assert f"--set ports.shift={shift + 100}" in said
