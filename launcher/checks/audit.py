@@ -26,7 +26,8 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     answered by the other program. The message names the owner where the system tells (another user's
     process is often hidden). `--set ports.shift=N` moves every port, `--set ports.public=N` the public one.
     """
-    wanted = _ports(plan)
+    # On a cluster the nodes are asked, by the run itself, once there are any.
+    wanted = _ports(plan) if plan.batch is None else {}
     busy = []
     for number, what in wanted.items():
         answer = facts.get(Port(number))
@@ -78,7 +79,7 @@ def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     others have an environment of their own: a directory that the cluster's `[images]` names, first on the
     role's `PATH`.
     """
-    for step in plan.steps:
+    for step in plan.steps if plan.batch is None else ():
         role = next(role for role in job.roles if role.name == step.role)
         for question in _programs(step, role):
             answer = facts.get(question)

@@ -19,10 +19,10 @@ What happened was not foreseen. Please report it with the output of the same com
 
 A report has at most a thousand findings, errors before warnings; the number of all is in the summary and here.
 Mend what is told, and look again. This is a warning.""",
-    "no-scheduler": """The cluster's scheduler cannot be used
+    "job-ended": """Slurm ended the job
 
-`launch up` starts runs on this machine. A cluster with `scheduler = "slurm"` can be checked, planned and
-rendered: `launch render RECIPE --cluster NAME` shows what would be executed there. Exit code 5.""",
+It was cancelled by somebody else than `launch down`, preempted, or reached its time limit; the supervisor was told
+and ended the steps. Exit code 7.""",
     "run-failed": """A step of the run ended
 
 A critical step that should last to the end of the run ended (with any exit code, 0 included), or one that

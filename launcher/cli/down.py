@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
-from launcher.execute import local
 from launcher.execute.journal import Run, find, runs
+from launcher.execute.runs import Kinds
 from launcher.execute.status import status
 from launcher.execute.world import Real, World
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -16,13 +16,14 @@ from launcher.text.diagnostic import Diagnostic, Refused
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Stops the runs, several at a time; a run that has ended already is no error."""
     world = Real()
-    chosen = _chosen(args, world)
+    kinds = Kinds(world)
+    chosen = _chosen(args, world, kinds)
     if not chosen:
         terminal.note("nothing is running")
         return 0
     failed: list[Diagnostic] = []
     with ThreadPoolExecutor(max_workers=min(16, len(chosen))) as pool:
-        for each, (text, found) in zip(chosen, pool.map(lambda each: _stop(world, each), chosen), strict=True):
+        for each, (text, found) in zip(chosen, pool.map(lambda each: _stop(kinds, each), chosen), strict=True):
             failed += found
             if not found:
                 terminal.note(f"{each.name}: {text}")
@@ -31,23 +32,24 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace, world: World) -> Sequence[Run]:
+def _chosen(args: argparse.Namespace, world: World, kinds: Kinds) -> Sequence[Run]:
     if args.all and args.run:
         raise Usage("`--all` and `RUN` exclude each other", advice="see `launch down --help`")
     if args.all:
-        return [each for each in runs(world) if status(each).live]
+        return [each for each in runs(world) if status(each, kinds.of(each)).live]
     if not args.run:
         raise Usage("`RUN` is missing", advice="`launch down last`, `launch down --all`; `launch ps` lists the runs")
     return list({found.path: found for found in (find(world, word) for word in args.run)}.values())
 
 
-def _stop(world: World, each: Run) -> tuple[str, list[Diagnostic]]:
-    before = status(each)
+def _stop(kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:
+    kind = kinds.of(each)
     try:
-        local.stop(world, each)
+        before = status(each, kind)
+        kind.stop(each)
+        after = status(each, kind)
     except Refused as refused:
         return "", refused.diagnostics
-    after = status(each)
     if not before.live:
         return f"has ended already ({after.cause or after.state})", []
     return after.cause or after.state, []

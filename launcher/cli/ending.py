@@ -6,17 +6,25 @@ from typing import Any
 from launcher.cli.guard import refuse
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run
+from launcher.execute.runs import Runs
 from launcher.execute.status import LOST, Status, status
-from launcher.run.outcome import BROKEN, EXPIRED, FAILED
+from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, TIMEOUT
 from launcher.text.diagnostic import Diagnostic
 
-_CODES: Mapping[str, str] = {FAILED: "run-failed", EXPIRED: "run-expired", BROKEN: "run-broken", LOST: "run-broken"}
+_CODES: Mapping[str, str] = {
+    FAILED: "run-failed",
+    EXPIRED: "run-expired",
+    TIMEOUT: "job-ended",
+    CANCELLED: "job-ended",
+    BROKEN: "run-broken",
+    LOST: "run-broken",
+}
 _LINES = 10
 
 
-def told(run: Run, terminal: Terminal) -> int:
+def told(run: Run, terminal: Terminal, kind: Runs) -> int:
     """Says how the run ended; returns its exit code."""
-    found = status(run)
+    found = status(run, kind)
     code = _CODES.get(found.state)
     if code is None:
         terminal.note(f"{run.name}: {found.cause or found.state}")

@@ -4,8 +4,8 @@ import argparse
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
-from launcher.execute.enter import enter
 from launcher.execute.journal import find
+from launcher.execute.runs import Kinds
 from launcher.execute.world import Real
 
 
@@ -14,5 +14,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if not args.rest:
         raise Usage("`-- COMMAND` is missing", advice="`launch exec last router -- env`")
     terminal.flush()
-    enter(find(Real(), args.run), args.step, args.rest)
+    world = Real()
+    found = find(world, args.run)
+    Kinds(world).of(found).enter(found, args.step, args.rest)
     return 0

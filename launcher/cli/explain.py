@@ -9,6 +9,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute import adapters
+from launcher.execute.slurm import refusal
 from launcher.render import pyxis
 
 
@@ -28,4 +29,4 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def explanations() -> Mapping[str, str]:
     """Code → its page, for every finding there is."""
-    return {**CODES, **adapters.CODES, **pyxis.CODES, **pages(adapters.load(adapters.known()))}
+    return {**CODES, **adapters.CODES, **pyxis.CODES, **refusal.CODES, **pages(adapters.load(adapters.known()))}

@@ -6,11 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from launcher.cli.progress import Progress
 from launcher.cli.signals import Signals
 from launcher.cli.terminal import Terminal
-from launcher.execute import local
 from launcher.execute.journal import Run, script
+from launcher.execute.runs import Runs
 from launcher.execute.status import Tail
 from launcher.execute.world import World
-from launcher.run import lock
 
 _PAUSE = 0.05
 _APART = 1.0
@@ -19,9 +18,10 @@ _APART = 1.0
 class Follower:
     """Follows one run and says what happens; `signals` that come are passed to the run."""
 
-    def __init__(self, world: World, run: Run, terminal: Terminal, signals: Signals) -> None:
+    def __init__(self, world: World, run: Run, kind: Runs, terminal: Terminal, signals: Signals) -> None:
         self.world = world
         self.run = run
+        self.kind = kind
         self.terminal = terminal
         self.signals = signals
         self.progress = Progress(terminal, max((len(child.name) for child in script(run).children), default=0))
@@ -34,24 +34,37 @@ class Follower:
         return self.progress.ready and not self.signals.caught
 
     def until_end(self) -> None:
-        """Returns when the run has ended; a signal stops it, one more makes it hurry."""
+        """Returns when the run has ended, or goes on without us; a signal stops it, one more makes it hurry."""
         self._until(lambda: bool(self.signals.caught))
-        if self.signals.caught:
+        if self.signals.caught and not self.kind.detaches:
             self.stop(self.signals.first or "SIGTERM")
+
+    @property
+    def left(self) -> bool:
+        """Whether the run goes on although a signal had us leave."""
+        return bool(self.signals.caught) and self.kind.detaches and self.kind.live(self.run)
+
+    def leave(self) -> int:
+        """Says how to come back; returns the exit code of an interrupted command."""
+        name = self.run.name
+        self.terminal.note(f"{name} goes on; `launch wait {name}`, `launch logs {name} -f`, `launch down {name}`")
+        return 130 if self.signals.first == "SIGINT" else 143
 
     def stop(self, by: str) -> None:
         """Ends the run on behalf of `by` and returns when nothing of it is left."""
+        if self.kind.detaches:
+            return
         self.terminal.note(f"stopping {self.run.name}; once more kills it at once")
         asked, heard = self.world.monotonic(), len(self.signals.caught)
         # From other threads, because further signals must be heard meanwhile.
         with ThreadPoolExecutor() as pool:
-            ending = [pool.submit(local.stop, self.world, self.run, by)]
+            ending = [pool.submit(self.kind.stop, self.run, by)]
             while not ending[0].done():
                 self._hear()
                 # Two requests in one moment would count as one.
                 if len(self.signals.caught) > heard and self.world.monotonic() > asked + _APART:
                     asked, heard = self.world.monotonic(), len(self.signals.caught)
-                    ending.append(pool.submit(local.stop, self.world, self.run, by, hasten=True))
+                    ending.append(pool.submit(self.kind.stop, self.run, by, hasten=True))
                 self.world.pause(_PAUSE)
         self._hear()
         ending[0].result()
@@ -59,12 +72,12 @@ class Follower:
     def _until(self, done: Callable[[], bool]) -> None:
         while True:
             # Asked before reading: what a run wrote last is read after it has ended.
-            live = lock.held(str(self.run.path))
+            live = self.kind.live(self.run)
             self._hear()
             if done() or not live:
                 self.terminal.settle()
                 return
-            self.progress.tick(self.world.monotonic() - self._began)
+            self.progress.tick(self.world.monotonic() - self._began, self.kind.waiting(self.run))
             self.world.pause(_PAUSE)
 
     def _hear(self) -> None:

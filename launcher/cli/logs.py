@@ -3,16 +3,16 @@
 import argparse
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal, paint
-from launcher.execute.journal import Run, find
+from launcher.execute.journal import find
+from launcher.execute.runs import Kinds
 from launcher.execute.status import StepStatus, status
 from launcher.execute.world import Real, World
-from launcher.run import lock
 
 _PAUSE = 0.1
 _BLOCK = 1 << 20
@@ -26,13 +26,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise Usage("`--lines` is a number of lines, 0 or more", advice="see `launch logs --help`")
     world = Real()
     found = find(world, args.run)
-    steps = chosen(status(found).steps, args.names)
-    logs = [Log(found.path / step.log) for step in steps]
-    heads = _heads(steps, color=terminal.color_out)
+    kind = Kinds(world).of(found)
+    steps = chosen(status(found, kind).steps, args.names)
+    named = [pair for step in steps for pair in written(step)]
+    logs = [Log(found.path / path) for _, path in named]
+    heads = _heads([name for name, _ in named], color=terminal.color_out)
     for log, head in zip(logs, heads, strict=True):
         _say(terminal, head, log.lines(last=args.lines))
     if args.follow:
-        _follow(world, found, list(zip(logs, heads, strict=True)), terminal)
+        _follow(world, lambda: kind.live(found), list(zip(logs, heads, strict=True)), terminal)
     for log, head in zip(logs, heads, strict=True):
         _say(terminal, head, log.rest())
     return 0
@@ -47,6 +49,13 @@ def chosen(steps: Sequence[StepStatus], names: Sequence[str]) -> Sequence[StepSt
                 f"the run has no role or step `{name}`", name, known, f"it has {', '.join(dict.fromkeys(known))}"
             )
     return [step for step in steps if not names or step.name in names or step.role in names]
+
+
+def written(step: StepStatus) -> Iterator[tuple[str, str]]:
+    """Name → path in the run directory of all that a step wrote: its tasks, one by one, then what `srun` says."""
+    several = len(step.outputs) > 1
+    yield from ((f"{step.name}.{task}" if several else step.name, path) for task, path in enumerate(step.outputs))
+    yield step.name, step.log
 
 
 @dataclass
@@ -91,9 +100,9 @@ class Log:
         yield from (line.decode("utf-8", "backslashreplace") for line in whole)
 
 
-def _follow(world: World, run: Run, logs: Sequence[tuple[Log, str]], terminal: Terminal) -> None:
+def _follow(world: World, going: Callable[[], bool], logs: Sequence[tuple[Log, str]], terminal: Terminal) -> None:
     while True:
-        live = lock.held(str(run.path))
+        live = going()
         for log, head in logs:
             _say(terminal, head, log.lines())
         terminal.flush()
@@ -102,13 +111,12 @@ def _follow(world: World, run: Run, logs: Sequence[tuple[Log, str]], terminal: T
         world.pause(_PAUSE)
 
 
-def _heads(steps: Sequence[StepStatus], *, color: bool) -> list[str]:
-    if len(steps) == 1:
-        return [""]
-    wide = max((len(step.name) for step in steps), default=0)
-    return [
-        paint(f"{step.name:<{wide}} | ", _STYLES[number % len(_STYLES)], color) for number, step in enumerate(steps)
-    ]
+def _heads(names: Sequence[str], *, color: bool) -> list[str]:
+    if len(set(names)) == 1:
+        return [""] * len(names)
+    wide = max(map(len, names), default=0)
+    order = list(dict.fromkeys(names))
+    return [paint(f"{name:<{wide}} | ", _STYLES[order.index(name) % len(_STYLES)], color) for name in names]
 
 
 def _say(terminal: Terminal, head: str, lines: Iterator[str]) -> None:

@@ -34,9 +34,11 @@ class Progress:
         if event["event"] in told:
             told[event["event"]](event)
 
-    def tick(self, seconds: float) -> None:
-        """Says what is waited for: each moment on a live terminal, else every ten seconds."""
-        text = self._waiting(f"{seconds:.0f} s")
+    def tick(self, seconds: float, pending: str | None = None) -> None:
+        """Says what is waited for: each moment on a live terminal, else every ten seconds. `pending` is what a run
+        that has not begun waits for.
+        """
+        text = f"{pending} for {seconds:.0f} s" if pending else self._waiting(f"{seconds:.0f} s")
         self._terminal.status(f"  {text}")
         if not self._terminal.live and not self.ready and seconds - self._reminded >= _REMIND:
             self._reminded = seconds

@@ -9,6 +9,7 @@ from typing import Any
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run, root, runs
+from launcher.execute.runs import Kinds
 from launcher.execute.status import Status, status
 from launcher.execute.world import Real
 from launcher.run.script import to_data
@@ -19,7 +20,8 @@ SCHEMA = 1
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints the runs, oldest first: those that live, with `--all` those that have ended as well."""
     world = Real()
-    found = [(each, status(each)) for each in runs(world)]
+    kinds = Kinds(world)
+    found = [(each, status(each, kinds.of(each))) for each in runs(world)]
     shown = [(each, state) for each, state in found if args.all or state.live]
     if args.json:
         terminal.say(json.dumps({"schema": SCHEMA, "runs": [data(*each) for each in shown]}, indent=1))
@@ -40,17 +42,18 @@ def data(run: Run, found: Status) -> dict[str, Any]:
     return {"id": run.name, "path": str(run.path), **whole, "state": state, "outcome": outcome}
 
 
-_HEADER = ("run", "state", "since", "exit", "steps", "url")
+_HEADER = ("run", "state", "job", "since", "exit", "steps", "url")
 
 
 def _row(run: Run, found: Status, now: datetime) -> Sequence[str]:
     return (
         run.name,
         found.state,
+        found.job or "",
         _since(found, now),
         "" if found.exit is None else str(found.exit),
         _steps(found),
-        (found.url or "") if found.live else "",
+        (found.waiting or found.url or "") if found.live else "",
     )
 
 

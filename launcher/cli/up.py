@@ -3,26 +3,30 @@
 import argparse
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from launcher.cli import arguments, ending, stages
 from launcher.cli.follow import Follower
-from launcher.cli.guard import Failed, refuse
+from launcher.cli.guard import refuse
 from launcher.cli.plan import document
 from launcher.cli.signals import Signals
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.cli.view import overview
-from launcher.execute import journal, local
+from launcher.execute import journal
 from launcher.execute.journal import Contents, Run
 from launcher.execute.probe import audited
+from launcher.execute.runs import Kinds, Runs
+from launcher.execute.site import Site, site
 from launcher.execute.world import Real, World
 from launcher.model.job import Job
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
 from launcher.render.script import render
-from launcher.run.script import Script, bind
+from launcher.run.job import bind_known
+from launcher.run.prepare import slots
+from launcher.run.script import Script
 from launcher.text.diagnostic import Refused, errors
 
 
@@ -33,7 +37,7 @@ class Prepared:
     job: Job
     plan: Plan
     script: Script
-    slots: Mapping[str, str]
+    site: Site
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -46,16 +50,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.note("nothing was started (`--dry-run`)")
         return 0
     with Signals() as signals:
-        made = journal.create(world, contents(prepared))
-        local.start(world, made, prepared.script)
+        kind = Kinds(world).named(prepared.job.cluster.scheduler)
+        made = _made(world, prepared, kind, terminal)
         if args.detach and not signals.caught:
             terminal.note(
                 f"started; `launch wait {made.name}`, `launch logs {made.name} -f`, `launch down {made.name}`"
             )
             terminal.say(made.name)
             return 0
-        terminal.note(f"started {made.name} in {made.path}")
-        follower = Follower(world, made, terminal, signals)
+        follower = Follower(world, made, kind, terminal, signals)
         return stay(follower, prepared, leave=args.wait)
 
 
@@ -66,17 +69,15 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepa
         refuse(checked.findings, terminal)
     job, made = checked.job, plan(checked.job, checked.adapters)
     script = render(made, job.cluster)
-    if job.cluster.scheduler != "local":
-        if not args.dry_run:
-            raise _elsewhere(args, job)
-        return Prepared(job, made, script, {})
-    slots = local.slots(world, script)
-    findings = audited(job, made, {**slots, "run": "the run directory"})
+    place = site(world, job.cluster, made, script)
+    findings = audited(job, made, {**place.slots, "run": "the run directory"})
     if errors(findings):
         raise Refused(findings)
     if findings:
         refuse(findings, terminal)
-    return Prepared(job, made, script, slots)
+    if not args.dry_run:
+        place.accept()
+    return Prepared(job, made, script, place)
 
 
 def contents(prepared: Prepared) -> Contents:
@@ -86,7 +87,8 @@ def contents(prepared: Prepared) -> Contents:
         origins.chains.values() for origins in (job.origins, job.cluster_origins, *(r.origins for r in job.roles))
     ]
     sources = {origin.document.name: origin.document.text for group in chains for chain in group for origin in chain}
-    return Contents(job.recipe.name, document(prepared.plan, prepared.script), prepared.script, prepared.slots, sources)
+    text, place = document(prepared.plan, prepared.script), prepared.site
+    return Contents(job.recipe.name, text, prepared.script, place.slots, sources, place.files, place.where)
 
 
 def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:
@@ -110,12 +112,14 @@ def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:
             f"`launch logs {follower.run.name} -f` follows it, `launch down {follower.run.name}` stops it"
         )
         return 0
-    return ending.told(follower.run, follower.terminal)
+    if follower.left:
+        return follower.leave()
+    return ending.told(follower.run, follower.terminal, follower.kind)
 
 
 def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
     """What runs, and how to ask it something."""
-    bound: Plan = bind(prepared.plan, {**prepared.slots, "run": str(run.path)})
+    bound: Plan = bind_known(prepared.plan, slots(str(run.path)))
     urls = {endpoint.name: endpoint.url for endpoint in bound.endpoints}
     front = bound.url.rpartition(":")[2]
     rows = [
@@ -129,10 +133,9 @@ def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
     yield f"curl {bound.url}/v1/chat/completions -H 'content-type: application/json' -d {shlex.quote(body)}"
 
 
-def _elsewhere(args: argparse.Namespace, job: Job) -> Failed:
-    return Failed(
-        "no-scheduler",
-        f"cluster `{job.cluster.name}` is run by Slurm, and `launch up` cannot submit to Slurm yet",
-        f"`launch render {args.recipe} --cluster {arguments.cluster(args)}` shows what would be executed",
-        status=5,
-    )
+def _made(world: World, prepared: Prepared, kind: Runs, terminal: Terminal) -> Run:
+    """The run directory, made and started."""
+    made = journal.create(world, contents(prepared))
+    said = kind.start(made)
+    terminal.note(f"started {made.name} in {made.path}" + (f": {said}" if said else ""))
+    return made

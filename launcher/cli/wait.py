@@ -6,9 +6,9 @@ from launcher.cli import arguments, ending
 from launcher.cli.guard import Failed
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import find
+from launcher.execute.runs import Kinds
 from launcher.execute.status import Tail, status
 from launcher.execute.world import Real
-from launcher.run import lock
 
 _PAUSE = 0.05
 
@@ -18,16 +18,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     limit = None if args.timeout is None else arguments.duration(args.timeout)
     world = Real()
     found = find(world, args.run)
+    kind = Kinds(world).of(found)
     ready = False
     tail, began = Tail(found), world.monotonic()
     while True:
-        live = lock.held(str(found.path))
+        live = kind.live(found)
         for event in tail.read():
             ready = ready or event["event"] == "ready"
         if not live:
-            return ending.told(found, terminal)
+            return ending.told(found, terminal, kind)
         if ready and not args.ended:
-            terminal.say(status(found).url or found.name)
+            terminal.say(status(found, kind).url or found.name)
             return 0
         waited = world.monotonic() - began
         if limit is not None and waited > limit:

@@ -24,7 +24,7 @@ def enter(run: Run, name: str, words: Sequence[str]) -> None:
     if not status(run).live:
         raise refusal("run-ended", f"`{run.name}` has ended", "`launch ps` lists the runs that live")
     script = load((run.path / prepare.BOUND).read_text(encoding="utf-8"))
-    child = _child(script, name)
+    child = find(script, name)
     env = environment(child, script.inherit, str(run.path), os.environb)
     path = env.get(b"PATH", os.fsencode(os.defpath))
     os.chdir(os.fsencode(child.cwd))
@@ -35,7 +35,8 @@ def enter(run: Run, name: str, words: Sequence[str]) -> None:
         raise refusal("program-absent", f"`{argv[0]}` is not on the `PATH` of `{child.name}`") from error
 
 
-def _child(script: Script, name: str) -> Child:
+def find(script: Script, name: str) -> Child:
+    """The step of that name, or the first of a role. Raises Refused with exit 2."""
     for child in script.children:
         if child.name == name:
             return child

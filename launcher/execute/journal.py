@@ -5,9 +5,10 @@ import os
 import pwd
 import re
 import secrets
+import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +45,8 @@ class Contents:
     """What a run directory holds before anything starts.
 
     `plan` is the text of `plan.json`; `slots` the late references that are known, `run` aside; `sources` the
-    documents the run was made from, name → text.
+    documents the run was made from, name → text. `more` gives further files by the path of the run directory, and
+    `where` is the folder to make it in, by default `root`.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Contents:
     script: Script
     slots: Mapping[str, str]
     sources: Mapping[str, str] = field(default_factory=dict)
+    more: Callable[[Path], Mapping[str, bytes]] = lambda path: {}
+    where: Path | None = None
 
 
 def refusal(code: str, message: str, advice: str | None = None, status: int = 1) -> Refused:
@@ -76,12 +80,16 @@ def root(world: World) -> Path:
 
 
 def create(world: World, contents: Contents) -> Run:
-    """Makes the run directory, everything in it written and fsynced. Raises Refused with exit 1."""
-    where = root(world)
+    """Makes the run directory, everything in it written and fsynced. Raises Refused with exit 1.
+
+    One that is elsewhere gets a link in `root`, by which it is found.
+    """
+    where = contents.where or root(world)
     try:
         _make_root(where)
         run = Run(_make(where, contents.name, world.now()))
         _write(run, contents)
+        _list(root(world), run)
     except OSError as error:
         about = f"`{error.filename or where}`: {(error.strerror or str(error)).lower()}"
         raise refusal(
@@ -98,7 +106,7 @@ def runs(world: World) -> Sequence[Run]:
         found = [entry for entry in root(world).iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()]
     except OSError:
         return []
-    return [Run(path) for path in sorted(found, key=_age)]
+    return [Run(path.resolve() if path.is_symlink() else path) for path in sorted(found, key=_age)]
 
 
 def find(world: World, word: str = LAST) -> Run:
@@ -120,6 +128,13 @@ def find(world: World, word: str = LAST) -> Run:
         raise refusal("unknown-run", f"there is no run `{word}`", advice, 2)
     names = ", ".join(f"`{run.name}`" for run in meant[-5:])
     raise refusal("unknown-run", f"`{word}` is the beginning of {len(meant)} runs: {names}", "say more of the name", 2)
+
+
+def remove(world: World, run: Run) -> None:
+    """Removes the directory of a run that was never started."""
+    shutil.rmtree(run.path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (root(world) / run.name).unlink(missing_ok=True)
 
 
 def script(run: Run) -> Script:
@@ -186,13 +201,22 @@ def _write(run: Run, contents: Contents) -> None:
     files.sync(str(run.path.parent))
 
 
+def _list(index: Path, run: Run) -> None:
+    if index.resolve() == run.path.parent.resolve():
+        return
+    _make_root(index)
+    (index / run.name).symlink_to(run.path)
+    files.sync(str(index))
+
+
 def _documents(run: Run, contents: Contents) -> Iterator[tuple[str, bytes]]:
-    slots = {**contents.slots, "run": str(run.path)}
+    slots = {**contents.slots, "run": str(run.path), **({"id": run.name} if "id" in contents.script.slots else {})}
     yield PLAN, contents.plan.encode("utf-8", "surrogateescape")
     yield prepare.SCRIPT, dump(contents.script).encode("ascii")
     yield prepare.SLOTS, files.as_json(slots)
     yield ARCHIVE, bundle()
     yield lock.FILE, lock.blank()
+    yield from contents.more(run.path).items()
     for number, (name, text) in enumerate(contents.sources.items()):
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name.rpartition("/")[2]).strip("-.") or "document"
         yield f"{SOURCES}/{number}-{plain}", text.encode("utf-8", "surrogateescape")

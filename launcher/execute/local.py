@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.execute.enter import enter
 from launcher.execute.journal import ARCHIVE, Run, claim_stop, refusal
 from launcher.execute.journal import script as read_script
 from launcher.execute.status import Event, Tail
@@ -143,3 +145,36 @@ def _kill(world: World, run: Run) -> None:
             if world.alive(supervisor, born):
                 world.signal(supervisor, signal.SIGKILL)
     _signal(world, run, signal.SIGKILL)
+
+
+@dataclass
+class Local:
+    """Runs of this machine, as the verbs ask of them."""
+
+    world: World
+    detaches: bool = False
+
+    def start(self, run: Run) -> None:
+        """Starts the run's keeper. Raises Refused with exit 1."""
+        start(self.world, run, read_script(run))
+
+    def live(self, run: Run) -> bool:
+        """Whether keeper or supervisor live."""
+        try:
+            return lock.held(str(run.path))
+        except OSError:
+            return False
+
+    def waiting(self, run: Run) -> None:
+        """Nothing keeps a run of this machine from beginning."""
+
+    def job(self, run: Run) -> None:
+        """There is none."""
+
+    def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
+        """Ends the run; see `stop`."""
+        stop(self.world, run, by, hasten)
+
+    def enter(self, run: Run, name: str, words: list[str]) -> None:
+        """Becomes `words` in the step; see `enter`."""
+        enter(run, name, words)

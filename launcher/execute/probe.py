@@ -28,7 +28,7 @@ _SHELL_SECONDS = 10.0
 
 def audited(job: Job, plan: Plan, slots: Mapping[str, str]) -> list[Diagnostic]:
     """What the audits find on this machine, all questions answered. `slots` are the plan's late references."""
-    plan = here(plan, slots)
+    plan = here(plan, slots) if plan.batch is None else plan
     facts: dict[Question, Answer] = {}
     for _ in range(ROUNDS):
         questions = audit(job, plan, facts)[1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.execute.journal import Run
+from launcher.execute.runs import Runs
 from launcher.run import files, lock, outcome, prepare
 from launcher.run.script import Child, load
 from launcher.run.sweep import EVENTS
@@ -13,6 +14,7 @@ from launcher.run.sweep import EVENTS
 Event = Mapping[str, Any]
 
 CREATED = "created"
+PENDING = "pending"
 LOST = "lost"
 UNKNOWN = "unknown"
 WAITING = "waiting"
@@ -24,7 +26,7 @@ _SILENT = "no outcome was written: keeper and supervisor were killed, or the run
 @dataclass(frozen=True)
 class StepStatus:
     """One step: `state` is waiting, gated (started, its gate shut), running or ended; `log` its path in the
-    run directory; `exit` or `signal` say how it ended.
+    run directory, `outputs` those that its tasks write on their nodes; `exit` or `signal` say how it ended.
     """
 
     name: str
@@ -34,13 +36,15 @@ class StepStatus:
     pid: int | None = None
     exit: int | None = None
     signal: int | None = None
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Status:
-    """`state` of a live run: starting, gated, ready, stopping; of one that has ended: stopped, interrupted,
-    failed, expired, broken, or lost (killed with no outcome written); of one that never started: created; of
-    a directory that another version wrote: unknown. Times are UTC in ISO 8601, `ready_after` seconds.
+    """`state` of a live run: pending, starting, gated, ready, stopping; of one that has ended: stopped, interrupted,
+    failed, expired, timeout, cancelled, broken, or lost (killed with no outcome written); of one that never started:
+    created; of a directory that another version wrote: unknown. Times are UTC in ISO 8601, `ready_after` seconds.
+    `job` is the id of its Slurm job, `waiting` what that waits for.
     """
 
     state: str
@@ -54,6 +58,8 @@ class Status:
     ended: str | None = None
     first: Mapping[str, Any] | None = None
     steps: tuple[StepStatus, ...] = ()
+    job: str | None = None
+    waiting: str | None = None
 
 
 class Tail:
@@ -79,18 +85,22 @@ class Tail:
                 yield event
 
 
-def status(run: Run) -> Status:
-    """The state of the run; never raises for what the directory holds, or lacks."""
-    live = _held(run)
+def status(run: Run, kind: Runs | None = None) -> Status:
+    """The state of the run; never raises for what the directory holds, or lacks. `kind` is the kind of runs it is
+    of, by default those of this machine. Raises Refused where the scheduler cannot be asked.
+    """
+    live = _held(run) if kind is None else kind.live(run)
+    waiting = kind.waiting(run) if kind is not None and live else None
     events = list(Tail(run).read())
-    facts: dict[str, Any] = {"live": live, "steps": _steps(run, events)}
+    facts: dict[str, Any] = {"live": live, "steps": _steps(run, events), "waiting": waiting}
+    facts["job"] = None if kind is None else kind.job(run)
     for event in events:
         if event["event"] == "begin":
             facts.update(url=event.get("url") or None, started=event.get("at"))
         elif event["event"] == "ready":
             facts["ready_after"] = event.get("after")
     if live:
-        return Status(_phase(events), **facts)
+        return Status(PENDING if waiting else _phase(events), **facts)
     return _ended(run, facts)
 
 
@@ -162,6 +172,7 @@ def _step(child: Child, told: Mapping[str, Event]) -> StepStatus:
         pid=started.get("pid"),
         exit=how.get("exit"),
         signal=how.get("signal"),
+        outputs=child.outputs,
     )
 
 

@@ -36,8 +36,17 @@ class World(Protocol):
     def pause(self, seconds: float) -> None:
         """Waits."""
 
-    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
-        """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
+    def run(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        patience: float = 60.0,
+        keep: Sequence[int] = (),
+    ) -> Ran:
+        """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds.
+
+        The program holds the file descriptors of `keep` as well.
+        """
 
     def alive(self, pid: int, born: int | None = None) -> bool:
         """Whether the process runs, and is the one that was born then (`proc.born`)."""
@@ -67,7 +76,13 @@ class Real:
         """Waits."""
         time.sleep(seconds)
 
-    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
+    def run(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        patience: float = 60.0,
+        keep: Sequence[int] = (),
+    ) -> Ran:
         """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
         try:
             done = subprocess.run(
@@ -77,6 +92,7 @@ class Real:
                 capture_output=True,
                 timeout=patience,
                 check=False,
+                pass_fds=keep,
             )
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"{words[0]} did not end within {patience:g} s") from error
@@ -121,7 +137,13 @@ class Recording:
         """Moves the clock."""
         self.clock += seconds
 
-    def run(self, words: Sequence[str], env: Mapping[str, str] | None = None, patience: float = 60.0) -> Ran:
+    def run(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        patience: float = 60.0,
+        keep: Sequence[int] = (),
+    ) -> Ran:
         """The answer given beforehand."""
         self.calls.append(("run", tuple(words), None if env is None else dict(env)))
         known = [start for start in self.answers if tuple(words[: len(start)]) == start]

@@ -1,15 +1,20 @@
 """Naming what ended a run: the first failing step, or the gate that stayed shut."""
 
 import os
-from typing import Any, Dict, Optional
+import re
+from typing import Any, Dict, Optional, Sequence
 
 from launcher.run import child, outcome
 from launcher.run.ask import Shut
 from launcher.run.child import Running
-from launcher.run.excerpt import excerpt
+from launcher.run.excerpt import LINES, Excerpt, excerpt
 from launcher.run.outcome import EXPIRED, FAILED, Verdict
 from launcher.run.script import Child, Gate
 
+# Slurm 22.05 to 25.11: `srun: error: node1: task 3: Exited with exit code 7`, `tasks 0-3: Killed`.
+_TASK = re.compile(r"^srun: error: \S+: tasks? (\d+)")
+# What `srun` says whatever happens, and what it says of the steps it ends itself.
+_NOISE = re.compile(r"lacks support for cpu binding|_step_signal: Terminating")
 _WHEN = {
     "starting": "while the run was starting",
     "gated": "before the run was ready",
@@ -63,4 +68,31 @@ def _named(step: Child, phase: str) -> Dict[str, Any]:
 def _log(running: Running, run: str) -> Dict[str, Any]:
     name = child.log(running.child)
     found = excerpt(os.path.join(run, name), running.offset)
+    if running.child.outputs:
+        return _of_tasks(running.child, run, name, found)
     return {"log": name, "first_error": found.first_error, "last_lines": found.last_lines}
+
+
+def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]:
+    """What the tasks of a step wrote: of the one that ended first, as `srun` tells. Else what `srun` itself said."""
+    written = {output: excerpt(os.path.join(run, output), 0) for output in step.outputs}
+    first = task(said.lines)
+    order = sorted(step.outputs, key=lambda output: output != "logs/%s.%s.log" % (step.name, first))
+    telling = [output for output in order if written[output].first_error] or [o for o in order if written[o].last_lines]
+    if not telling:
+        return {"log": name, "first_error": said.first_error, "last_lines": said.last_lines}
+    chosen = written[telling[0]]
+    return {
+        "log": telling[0],
+        "first_error": chosen.first_error or said.first_error,
+        "last_lines": [*chosen.last_lines, *(line for line in said.last_lines if not _NOISE.search(line))][-LINES:],
+    }
+
+
+def task(lines: Sequence[str]) -> Optional[str]:
+    """The number of the task that `srun` saw end badly first; those after it were ended because of that."""
+    for line in lines:
+        found = _TASK.search(line)
+        if found:
+            return found.group(1)
+    return None

@@ -34,6 +34,11 @@ class Running:
         self.status: Optional[int] = None
         self._process = process
 
+    @property
+    def killed(self) -> bool:
+        """Whether a signal ended it: of an `srun`, the step may live on."""
+        return self.status is not None and os.WIFSIGNALED(self.status)
+
     def ended(self, status: int) -> None:
         """Notes the wait status; its gates are asked no more."""
         self.status = status
@@ -76,7 +81,8 @@ def log(child: Child) -> str:
 def environment(child: Child, inherit: Tuple[str, ...], run: str, environ: Mapping[bytes, bytes]) -> Bytes:
     """All a child's environment: what may be inherited, what it asked for by name, its own, the run."""
     found = inherited(inherit, environ)
-    found.update({name: environ[name] for name in map(_encode, child.env_from) if name in environ})
+    before = _encode(child.env_prefix)
+    found.update({before + name: environ[name] for name in map(_encode, child.env_from) if name in environ})
     found.update({_encode(name): _encode(value) for name, value in child.env.items()})
     found[VARIABLE.encode("ascii")] = os.fsencode(run)
     return found

@@ -26,10 +26,11 @@ _SOURCE = re.compile(r"\bFile \"[^\"]*\", line \d+")
 
 
 class Excerpt(NamedTuple):
-    """`first_error` is None where no line looks like one."""
+    """`first_error` is None where no line looks like one; `lines` are all that were looked at for it."""
 
     first_error: Optional[str]
     last_lines: List[str]
+    lines: List[str] = []
 
 
 def excerpt(path: str, start: int = 0) -> Excerpt:
@@ -46,7 +47,7 @@ def excerpt(path: str, start: int = 0) -> Excerpt:
     except OSError:
         return Excerpt(None, [])
     lines = [line for line in _lines(tail) if line.strip()]
-    return Excerpt(first_error(_lines(head)), lines[-LINES:])
+    return Excerpt(first_error(_lines(head)), lines[-LINES:], list(_lines(head)))
 
 
 def first_error(lines: Iterator[str]) -> Optional[str]:

@@ -3,9 +3,9 @@
 import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from launcher.run import lock, outcome, proc, sweep
+from launcher.run import facts, janitor, lock, outcome, proc, remains, sweep, tell
 from launcher.run.farewell import farewell
 from launcher.run.inbox import Inbox
 from launcher.run.journal import Journal, now
@@ -18,12 +18,22 @@ DETACH = "--detach"
 _OK = b"+"
 
 
+PROGRAMS: Mapping[str, Callable[[List[str]], int]] = {
+    "--facts": facts.main,
+    "--janitor": janitor.main,
+    "--tell": tell.main,
+}
+"""What else `run.pyz` is: parts of the supervisor on compute nodes, by the first word."""
+
+
 def main(argv: List[str]) -> int:
     """`[--detach] RUNDIR`: keeps the run until it has ended and returns its exit code.
 
     With `--detach` the keeper goes on in a session of its own; the call returns 0 once it holds the lock, or
     1 with the reason on standard error.
     """
+    if argv and argv[0] in PROGRAMS:
+        return PROGRAMS[argv[0]](argv[1:])
     words = [word for word in argv if word != DETACH]
     if len(words) != 1:
         sys.stderr.write("usage: run.pyz [%s] RUNDIR\n" % DETACH)
@@ -80,6 +90,9 @@ def keep(run: str, journal: Journal) -> int:
         finally:
             os._exit(code)
     status = _wait(supervisor, inbox)
+    with Rescue():
+        # Before the sweep: a killed `srun` has its step end by force, or not at all.
+        remains.clear(run)
     left = sweep.clear(run)
     found = outcome.read(run)
     if found is None:

@@ -15,6 +15,8 @@ INTERRUPTED = "interrupted"
 FAILED = "failed"
 EXPIRED = "expired"
 BROKEN = "broken"
+TIMEOUT = "timeout"
+CANCELLED = "cancelled"
 
 STOPS: Mapping[str, Tuple[str, int, str]] = {
     "down": (STOPPED, 0, "stopped by `down`"),
@@ -27,8 +29,8 @@ STOPS: Mapping[str, Tuple[str, int, str]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a run ends: exit 0 by `down`, 1 the launcher's own failure, 6 not ready in time, 7 a step ended,
-    130 and 143 interrupted. `first` describes the first failing step.
+    """Why a run ends: exit 0 by `down`, 1 the launcher's own failure, 6 not ready in time, 7 a step or the job
+    ended, 130 and 143 interrupted. `first` describes the first failing step.
     """
 
     state: str

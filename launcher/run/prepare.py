@@ -5,7 +5,7 @@ import os
 import re
 import signal
 from collections import Counter
-from typing import Iterator, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from launcher.run import files
 from launcher.run.gate import KINDS
@@ -13,6 +13,7 @@ from launcher.run.script import Child, Script, bind, dump, load
 
 SCRIPT = "script.json"
 SLOTS = "slots.json"
+NODES = "nodes.json"
 BOUND = "bound.json"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -22,10 +23,53 @@ def read(run: str) -> Script:
 
     Raises OSError, and ValueError for a script that cannot be run, naming what is wrong.
     """
+    return bind_all(script(run), slots(run))
+
+
+def script(run: str) -> Script:
+    """The Script of the run directory, late references not bound. Raises OSError, ValueError."""
     with open(os.path.join(run, SCRIPT), encoding="utf-8") as file:
-        script = load(file.read())
+        return load(file.read())
+
+
+def bound(run: str) -> Script:
+    """The Script as it is executed. Raises OSError, ValueError."""
+    with open(os.path.join(run, BOUND), encoding="utf-8") as file:
+        return load(file.read())
+
+
+def slots(run: str) -> Dict[str, str]:
+    """Late references whose values are known so far: from the submission, and from the job. Raises OSError,
+    ValueError.
+    """
     with open(os.path.join(run, SLOTS), encoding="utf-8") as file:
-        slots = json.load(file)
+        found: Dict[str, str] = json.load(file)
+    return {**found, **nodes(run).get("slots", {})}
+
+
+def nodes(run: str) -> Dict[str, Any]:
+    """What the supervisor has found out about the job: `slots`, `hosts`, `nodes`; nothing before it has."""
+    try:
+        with open(os.path.join(run, NODES), encoding="utf-8") as file:
+            found: Dict[str, Any] = json.load(file)
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def hosts(run: str) -> List[str]:
+    """The nodes of the job in the order of the plan's."""
+    return list(nodes(run).get("hosts", ()))
+
+
+def meet(run: str, known: Mapping[str, str], names: Sequence[str], told: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Writes what `nodes` reads. Raises OSError."""
+    content = {"slots": dict(known), "hosts": list(names), "nodes": list(told)}
+    files.write(os.path.join(run, NODES), files.as_json(content))
+
+
+def bind_all(script: Script, slots: Mapping[str, str]) -> Script:
+    """The Script with every late reference bound. Raises ValueError, naming what is wrong."""
     missing = [name for name in script.slots if name not in slots]
     if missing:
         raise ValueError("no value for the late reference `%s`" % missing[0])

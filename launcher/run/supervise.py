@@ -7,10 +7,12 @@ import time
 from typing import Dict, List, Optional, Set
 
 from launcher.run import blame, child, outcome, prepare, proc, sweep
+from launcher.run.answers import RUN, Answers
 from launcher.run.ask import Lost, News, Shut, ask
 from launcher.run.child import Running
 from launcher.run.farewell import farewell
 from launcher.run.inbox import Inbox
+from launcher.run.inside import Inside, Unmet
 from launcher.run.journal import Journal, now
 from launcher.run.lock import FILE
 from launcher.run.outcome import Verdict
@@ -23,8 +25,6 @@ GATED = "gated"
 READY = "ready"
 STOPPING = "stopping"
 
-# No child can have this name.
-_RUN = "(run)"
 _TICK = 1.0
 
 
@@ -37,6 +37,7 @@ class Supervisor:
         self.inbox = inbox
         self.keeper = keeper
         self.script: Optional[Script] = None
+        self.inside: Optional[Inside] = None
         self.phase = STARTING
         self.verdict: Optional[Verdict] = None
         self.ready_after: Optional[float] = None
@@ -44,12 +45,11 @@ class Supervisor:
         self._began = time.monotonic()
         self._waiting: Dict[str, Child] = {}
         self._open: Set[str] = set()
-        self._shut: Dict[str, Shut] = {}
-        self._untold: Dict[str, Shut] = {}
-        self._told: Dict[str, float] = {}
+        self._answers = Answers(journal, self._seconds)
         self._looked = self._began
         self._halt = threading.Event()
         self._asked_ready = False
+        self._judging = False
 
     @property
     def orphaned(self) -> bool:
@@ -65,7 +65,11 @@ class Supervisor:
     def work(self) -> None:
         """Prepares and watches the run until it has to end; the verdict says why."""
         try:
+            self._meet()
             self.script = script = prepare.read(self.run)
+        except Unmet as error:
+            self.end(outcome.broken(str(error)))
+            return
         except (OSError, ValueError) as error:
             self.end(outcome.broken("the script cannot be run: %s" % error))
             return
@@ -91,7 +95,37 @@ class Supervisor:
         for running in self.running.values():
             running.halt.set()
         budget = (self.script.budgets if self.script else Budgets()).stop
+        if self.inside is not None:
+            inbox = self.inbox
+            self.inside.dismissal(self._quiet, lambda: inbox.urged).work(list(self.running.values()), budget)
         return Teardown(self.inbox, self.journal, self._collect).work(self.run, list(self.running.values()), budget)
+
+    def _meet(self) -> None:
+        """Inside a job: what only its nodes can tell. Raises Unmet, OSError, ValueError."""
+        script = prepare.script(self.run)
+        if script.allocation is not None:
+            self.inside = Inside(self.run, script, script.allocation, self.journal)
+            self.inside.meet(self._pause)
+
+    def _pause(self, seconds: float) -> bool:
+        for number in self.inbox.get(seconds)[0]:
+            self._signalled(number)
+        self._collect()
+        return not self._over()
+
+    def _quiet(self, seconds: float) -> bool:
+        """Waits and collects where the end is certain already."""
+        self.inbox.get(seconds)
+        self._collect()
+        return True
+
+    def _judge(self, blamed: Verdict, *, signalled: bool = False) -> None:
+        """Ends the run; inside a job Slurm is asked first, which may have ended what seems to have ended itself."""
+        if self.inside is None or blamed.by == "down":
+            self.end(blamed)
+        elif self.verdict is None and not self._judging:
+            self._judging = True
+            self.end(self.inside.why(blamed, self._quiet, signalled=signalled))
 
     def _watch(self, script: Script) -> None:
         self._waiting = {step.name: step for step in script.children}
@@ -156,12 +190,11 @@ class Supervisor:
             self.journal.note("phase", phase=GATED)
         if self.phase == GATED and not self._asked_ready and len(self._open) == len(script.children):
             self._asked_ready = True
-            ask(_RUN, script.ready, self._halt, self.inbox.put)
+            ask(RUN, script.ready, self._halt, self.inbox.put)
 
     def _opened(self, step: str) -> None:
         self._open.add(step)
-        self._shut.pop(step, None)
-        self._untold.pop(step, None)
+        self._answers.opened(step)
         self.journal.note("gate-open", step=step, after=self._seconds())
 
     def _hear(self, item: News) -> None:
@@ -171,11 +204,10 @@ class Supervisor:
         if isinstance(item, Lost):
             self.end(outcome.broken("asking the gates of `%s` failed: %s" % (item.step, item.cause)))
         elif isinstance(item, Shut):
-            self._shut[item.step] = self._untold[item.step] = item
-            self._tell(item.step)
-        elif item.step == _RUN:
+            self._answers.heard(item)
+        elif item.step == RUN:
             self.phase = READY
-            self._untold.clear()
+            self._answers.opened(RUN)
             self.ready_after = self._seconds()
             self.journal.note("ready", after=self.ready_after)
         else:
@@ -183,6 +215,8 @@ class Supervisor:
 
     def _collect(self) -> None:
         gone = sweep.reap()
+        if self.inside is not None:
+            self.inside.collect(gone)
         for running in list(self.running.values()):
             if running.pid in gone and running.status is None:
                 self._ended(running, gone[running.pid])
@@ -191,8 +225,10 @@ class Supervisor:
         running.ended(status)
         step, how = running.child, outcome.ending(status)
         done = not step.lasting and how == {"exit": 0}
+        if self.inside is not None and running.killed:
+            self.inside.orphan(step.name)
         if self.verdict is None and step.critical and not done:
-            self.end(blame.ended(running, self.phase, how, self.run))
+            self._judge(blame.ended(running, self.phase, how, self.run))
         self.journal.note("exit", step=step.name, after=self._seconds(), **how)
         if done and self.verdict is None:
             self._opened(step.name)
@@ -203,7 +239,7 @@ class Supervisor:
         if self.orphaned:
             self.end(outcome.broken("the keeper was killed"))
         else:
-            self.end(outcome.stopped(outcome.asked(self.run) or signal.Signals(number).name))
+            self._judge(outcome.stopped(outcome.asked(self.run) or signal.Signals(number).name), signalled=True)
 
     def _look(self, script: Script) -> None:
         """What no signal tells: time, a lost keeper, a lost run directory."""
@@ -214,28 +250,17 @@ class Supervisor:
             self.end(self._expired(script))
         elif moment - self._looked > _TICK:
             self._looked = moment
-            for step in list(self._untold):
-                self._tell(step)
+            self._answers.tick()
             if not os.path.exists(os.path.join(self.run, FILE)):
                 self.end(outcome.broken("the run directory has vanished"))
-
-    def _tell(self, step: str) -> None:
-        """Journals why a gate is shut, at most once a second for each step."""
-        moment = time.monotonic()
-        if moment - self._told.get(step, 0.0) < _TICK:
-            return
-        self._told[step] = moment
-        shut = self._untold.pop(step)
-        name = "" if step == _RUN else step
-        self.journal.note("gate-shut", step=name, gate=blame.gate(shut.gate), said=shut.said, after=self._seconds())
 
     def _expired(self, script: Script) -> Verdict:
         budget = script.budgets.ready
         for step in script.children:
             running = self.running.get(step.name)
             if running is not None and step.name not in self._open:
-                return blame.expired(budget, step, running, self._shut.get(step.name), self.run)
-        return blame.not_ready(budget, self._shut.get(_RUN))
+                return blame.expired(budget, step, running, self._answers.last(step.name), self.run)
+        return blame.not_ready(budget, self._answers.last(RUN))
 
     def _patience(self, script: Script) -> float:
         if self.phase == READY:

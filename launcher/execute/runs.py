@@ -1,0 +1,70 @@
+"""What verbs ask of a run, whoever schedules it: one protocol, and a table of those that fulfil it."""
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from launcher.execute.journal import Run
+from launcher.execute.world import World
+
+INTENT = "submission.json"
+"""In the run directories of jobs alone: the words of their submission."""
+
+
+class Runs(Protocol):
+    """Runs of one kind. `detaches` says whether a run goes on when whoever follows it leaves."""
+
+    @property
+    def detaches(self) -> bool:
+        """Whether Ctrl-C and a hang-up leave the run going."""
+
+    def start(self, run: Run) -> str | None:
+        """Starts what the run directory holds; returns what there is to say. Raises Refused."""
+
+    def live(self, run: Run) -> bool:
+        """Whether the run is about to begin or goes on; asked often."""
+
+    def waiting(self, run: Run) -> str | None:
+        """What a run that has not begun waits for."""
+
+    def job(self, run: Run) -> str | None:
+        """The Slurm job of the run."""
+
+    def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
+        """Ends the run and returns when nothing of it is left; one that has ended is no error. Raises Refused."""
+
+    def enter(self, run: Run, name: str, words: list[str]) -> None:
+        """Becomes `words` in the step `name`. Returns never; raises Refused, OSError."""
+
+
+SCHEDULERS: Mapping[str, tuple[str, str]] = {
+    "local": ("launcher.execute.local", "Local"),
+    "slurm": ("launcher.execute.slurm.runs", "Slurm"),
+}
+"""`scheduler` of a cluster → module and class of its runs, imported when there is such a run."""
+
+
+class Kinds:
+    """The kinds of runs, each made once: what it knows of its scheduler serves all its runs."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._made: dict[str, Runs] = {}
+
+    def of(self, run: Run) -> Runs:
+        """The kind of a run."""
+        return self.named("slurm" if submitted(run.path) else "local")
+
+    def named(self, scheduler: str) -> Runs:
+        """The kind of runs on clusters with this `scheduler`."""
+        if scheduler not in self._made:
+            module, name = SCHEDULERS[scheduler]
+            made: Runs = getattr(importlib.import_module(module), name)(self._world)
+            self._made[scheduler] = made
+        return self._made[scheduler]
+
+
+def submitted(path: Path) -> bool:
+    """Whether the run directory is one of a job."""
+    return (path / INTENT).exists()

@@ -1,0 +1,92 @@
+"""Slurm's own words for refusing something, and what they mean."""
+
+import re
+from collections.abc import Sequence
+
+from launcher.text.diagnostic import Diagnostic, Refused
+
+CODES = {
+    "slurm-refused": """Slurm refused the job
+
+`sbatch --test-only` is asked before anything is submitted, and `sbatch` itself may refuse later. The message has
+Slurm's own words. A request that no node can ever meet would otherwise wait for ever. Exit code 5.""",
+    "slurm-absent": """Slurm is not there
+
+A program of Slurm (`sbatch`, `squeue`, `scancel`) could not be run, or slurmctld did not answer. Runs on a cluster
+are started on one of its login nodes. Exit code 5.""",
+    "slurm-unsure": """Nobody knows whether the job was submitted
+
+`sbatch` failed in a way that leaves it open, and Slurm does not list a job of that name yet. The run directory is
+kept: `launch up` of the same recipe finds the job, or submits it, and `launch down` ends it. Exit code 5.""",
+}
+"""Code → what `launch explain CODE` prints; the first line is its summary."""
+
+_HELP: Sequence[tuple[str, str]] = (
+    (r"invalid partition|invalid partition name", "`sinfo` lists the partitions; `[slurm] partition` names one"),
+    (
+        r"invalid account|account/partition combination",
+        "`sacctmgr show assoc user=$USER` lists yours; `[slurm] account` names one",
+    ),
+    (r"invalid qos", "`sacctmgr show assoc user=$USER format=qos` lists yours; `[slurm] qos` names one"),
+    (
+        r"node configuration is not available|more processors requested|PartitionNodeLimit",
+        "no node of the partition has what a node is asked for: compare `[node]` of the cluster file with `sinfo -Nel`",
+    ),
+    (r"node count specification|too many nodes", "the partition has fewer nodes, or allows fewer a job"),
+    (r"time limit", "`sinfo -o '%P %l'` shows the limits; `[slurm] time` asks for less"),
+    (r"generic resource|gres", "`sinfo -o '%P %G'` shows what nodes have; `[node] gpu_request` says how to ask"),
+    (r"memory specification|requested memory", "`[node] memory` of the cluster file is more than Slurm's nodes have"),
+    (
+        r"unrecognized option|invalid option",
+        "this Slurm does not know the option: look at `versions.slurm` and `[slurm]`",
+    ),
+    (r"invalid job credential|munge", "munge does not work on this machine: `munge -n | unmunge` tests it"),
+    (
+        r"unable to contact|socket timed out|connection refused|timed out on send",
+        "slurmctld does not answer: `scontrol ping`",
+    ),
+    (r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"),
+)
+_UNSURE = re.compile(r"timed out|unable to contact|communication|zero bytes|connection|expired", re.IGNORECASE)
+_PREFIX = re.compile(r"^(?:sbatch|scancel|squeue|srun|allocation failure): (?:error: )?|^(?:error|fatal): ")
+
+
+def refused(said: str, code: str = "slurm-refused") -> Refused:
+    """Slurm's refusal as an exception to raise, its words translated where they are known."""
+    lines = words(said)
+    message = lines[-1] if lines else "no reason was given"
+    notes = tuple(lines[:-1])
+    return Refused([Diagnostic(code, f"Slurm: {message}", None, notes=notes, help=advice(said), exit=5)])
+
+
+def absent(program: str, reason: str) -> Refused:
+    """A program of Slurm that cannot be run."""
+    return Refused(
+        [
+            Diagnostic(
+                "slurm-absent",
+                f"`{program}` cannot be run: {reason}",
+                None,
+                help="start the run on a login node of the cluster; `--cluster local` runs on this machine",
+                exit=5,
+            )
+        ]
+    )
+
+
+def words(said: str) -> list[str]:
+    """The lines of a message without the names of programs before them."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    while any(_PREFIX.match(line) for line in lines):
+        lines = [_PREFIX.sub("", line) for line in lines]
+    return list(dict.fromkeys(line.removeprefix("Batch job submission failed: ") for line in lines))
+
+
+def advice(said: str) -> str | None:
+    """What to do about it."""
+    return next((help_ for pattern, help_ in _HELP if re.search(pattern, said, re.IGNORECASE)), None)
+
+
+def unsure(said: str) -> bool:
+    """Whether the job may have been accepted all the same."""
+    return _UNSURE.search(said) is not None

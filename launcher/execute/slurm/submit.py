@@ -1,0 +1,174 @@
+"""Submission that is neither lost nor doubled: the intent is on disk before `sbatch`, the job's id after.
+
+`up` may be killed at any moment. What tells how far it came is in the run directory: `submission.json` (the intent),
+`job.json` (the job). With the first alone, whoever comes next waits for the `submit.lock`, which `sbatch` itself
+holds too, and asks Slurm for a job with the run's name as its comment.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.execute.journal import Run, refusal, remove
+from launcher.execute.runs import INTENT
+from launcher.execute.slurm import queue, reading
+from launcher.execute.slurm.refusal import absent, refused, unsure
+from launcher.execute.world import World
+from launcher.render.sbatch import JOB, Submission
+from launcher.run import files
+from launcher.run.child import inherited
+from launcher.run.script import Script, bind
+from launcher.run.sweep import VARIABLE
+from launcher.text.diagnostic import Diagnostic, Refused
+
+KNOWN = "job.json"
+LOCK = "submit.lock"
+
+_PATIENCE = 120.0
+_LOOKS = 20
+_PAUSE = 0.5
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What is to be submitted: the words of `sbatch`, and the variables of the shell that it gets by name."""
+
+    argv: Sequence[str]
+    inherit: Sequence[str]
+    env_from: Sequence[str]
+    cluster: str
+
+
+def documents(run: Path, submission: Submission, script: Script, cluster: str) -> Mapping[str, bytes]:
+    """The files that make a run directory one of a job."""
+    wanted = sorted({name for child in script.children for name in child.env_from})
+    argv = bind(submission.argv, {"run": str(run), "id": run.name})
+    content = {
+        "argv": list(argv),
+        "inherit": list(submission.inherit),
+        "env_from": wanted,
+        "cluster": cluster,
+    }
+    return {JOB: submission.script.encode("utf-8"), INTENT: files.as_json(content)}
+
+
+def intent(run: Run) -> Intent | None:
+    """The intent of the run directory; None for a run of this machine."""
+    try:
+        return Intent(**json.loads((run.path / INTENT).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise refusal("run-directory", f"`{run.path / INTENT}` cannot be read: {error}") from error
+
+
+def known(run: Run) -> str | None:
+    """The job's id, where it has been noted."""
+    try:
+        return str(json.loads((run.path / KNOWN).read_text(encoding="utf-8"))["job"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def note(run: Run, job: str) -> None:
+    """Notes the job's id. Raises OSError."""
+    files.write(str(run.path / KNOWN), files.as_json({"job": job}))
+
+
+def tried(world: World, submission: Submission, where: Path) -> None:
+    """`sbatch --test-only` with the words of the submission: raises Refused, exit 5, where Slurm says no."""
+    options = submission.argv[: submission.argv.index(f"{submission.argv[-1]}/{JOB}")]
+    argv = bind(options, {"run": str(where), "id": "test"})
+    ran = queue.ask(world, (*argv, "--test-only", "--wrap=true"), _PATIENCE)
+    if ran.exit != 0:
+        raise refused(ran.err)
+
+
+def submit(world: World, run: Run) -> str:
+    """Submits the run's job unless that has been done, and returns its id. Raises Refused with exit 5.
+
+    A run that Slurm refused leaves no run directory.
+    """
+    wanted = intent(run)
+    if wanted is None:
+        raise refusal("run-directory", f"`{run.name}` is no run of Slurm")
+    with _alone(run) as handle:
+        found = known(run) or _listed(world, run)
+        if found is None:
+            found = _sbatch(world, run, wanted, handle)
+        note(run, found)
+    return found
+
+
+def find(world: World, run: Run) -> str | None:
+    """The job of the run, noted or found by its comment; None where there is none."""
+    found = known(run)
+    if found is None:
+        with _alone(run):
+            found = known(run) or _listed(world, run)
+            if found is not None:
+                note(run, found)
+    return found
+
+
+@contextlib.contextmanager
+def _alone(run: Run) -> Iterator[int]:
+    """Holds the lock of the submission; waits for whoever submits just now, a left-over `sbatch` included."""
+    handle = os.open(run.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # A file system without locks: two of us at once have to be rare enough.
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _listed(world: World, run: Run) -> str | None:
+    """The id of a job with the run's name as its comment, in the queue or just ended."""
+    ran = queue.ask(world, ("squeue", "--noheader", "--states=all", f"--user={os.geteuid()}", reading.JOBS))
+    return next((job.id for job in reading.jobs(ran.out) if job.comment == run.name), None)
+
+
+def _sbatch(world: World, run: Run, wanted: Intent, handle: int) -> str:
+    raw = {os.fsencode(name): os.fsencode(value) for name, value in world.environ.items()}
+    found = inherited((*wanted.inherit, *wanted.env_from), raw)
+    env = {os.fsdecode(name): os.fsdecode(value) for name, value in found.items()} | {VARIABLE: str(run.path)}
+    try:
+        ran = world.run(wanted.argv, env, _PATIENCE, keep=(handle,))
+    except TimeoutError as error:
+        return _looked_for(world, run, str(error))
+    except OSError as error:
+        remove(world, run)
+        raise absent(wanted.argv[0], (error.strerror or str(error)).lower()) from error
+    job = reading.submitted(ran.out) if ran.exit == 0 else None
+    if job is not None:
+        return job
+    if ran.exit == 0 or unsure(ran.err):
+        return _looked_for(world, run, ran.err.strip() or ran.out.strip())
+    remove(world, run)
+    raise refused(ran.err)
+
+
+def _looked_for(world: World, run: Run, said: str) -> str:
+    """`sbatch` failed without saying that Slurm refused: the job turns up, or nobody knows."""
+    for _ in range(_LOOKS):
+        found = _listed(world, run)
+        if found is not None:
+            return found
+        world.pause(_PAUSE)
+    raise Refused(
+        [
+            Diagnostic(
+                "slurm-unsure",
+                f"whether job `{run.name}` was submitted is not known: {said}",
+                None,
+                help=f"`launch up` of the same recipe goes on with it, `launch down {run.name}` ends it",
+                exit=5,
+            )
+        ]
+    )
