@@ -78,7 +78,8 @@ def machine() -> str:
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
-    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    load = f"load average {os.getloadavg()[0]:.1f}"
+    return f"{model}, {os.cpu_count()} cores, {load}, {platform.system()} {platform.release()}"
 
 
 def report(costs: dict[str, Cost], plans: dict[int, float], peers: Sequence[Peer]) -> str:
@@ -89,7 +90,7 @@ def report(costs: dict[str, Cost], plans: dict[int, float], peers: Sequence[Peer
         "# Measurements",
         "",
         f"Written by `make bench` on {time.strftime('%Y-%m-%d')}: {machine()}; {', '.join(programs)}.",
-        f"Medians of {ROUNDS} runs in alternating order, all in one session.",
+        f"Medians of {ROUNDS} runs in alternating order, all in one session; a busy machine makes all of them dearer.",
         "",
         *("## Promises", "", *promises(limits(costs, plans)), ""),
         *("## Commands", "", *commands(costs), ""),
