@@ -135,7 +135,12 @@ def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
 
 def _made(world: World, prepared: Prepared, kind: Runs, terminal: Terminal) -> Run:
     """The run directory, made and started."""
-    made = journal.create(world, contents(prepared))
+    wanted = contents(prepared)
+    made = kind.adopt(wanted.plan)
+    if made is not None:
+        terminal.note(f"going on with {made.name}, whose `launch up` did not end")
+    else:
+        made = journal.create(world, wanted)
     said = kind.start(made)
     terminal.note(f"started {made.name} in {made.path}" + (f": {said}" if said else ""))
     return made

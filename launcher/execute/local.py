@@ -154,6 +154,9 @@ class Local:
     world: World
     detaches: bool = False
 
+    def adopt(self, plan: str) -> None:
+        """A run of this machine that was never started stays so."""
+
     def start(self, run: Run) -> None:
         """Starts the run's keeper. Raises Refused with exit 1."""
         start(self.world, run, read_script(run))

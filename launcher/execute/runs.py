@@ -19,6 +19,9 @@ class Runs(Protocol):
     def detaches(self) -> bool:
         """Whether Ctrl-C and a hang-up leave the run going."""
 
+    def adopt(self, plan: str) -> Run | None:
+        """A run of the plan (the text of its `plan.json`) that was written and whose start was cut short."""
+
     def start(self, run: Run) -> str | None:
         """Starts what the run directory holds; returns what there is to say. Raises Refused."""
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional
 
 from launcher.run import child, outcome
 from launcher.run.ask import Shut
@@ -12,7 +12,8 @@ from launcher.run.outcome import EXPIRED, FAILED, Verdict
 from launcher.run.script import Child, Gate
 
 # Slurm 22.05 to 25.11: `srun: error: node1: task 3: Exited with exit code 7`, `tasks 0-3: Killed`.
-_TASK = re.compile(r"^srun: error: \S+: tasks? (\d+)")
+_TASK = re.compile(r"^srun: error: \S+: tasks? (\d+)", re.MULTILINE)
+_HEAD = 1024 * 1024
 # What `srun` says whatever happens, and what it says of the steps it ends itself.
 _NOISE = re.compile(r"lacks support for cpu binding|_step_signal: Terminating")
 _WHEN = {
@@ -76,7 +77,7 @@ def _log(running: Running, run: str) -> Dict[str, Any]:
 def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]:
     """What the tasks of a step wrote: of the one that ended first, as `srun` tells. Else what `srun` itself said."""
     written = {output: excerpt(os.path.join(run, output), 0) for output in step.outputs}
-    first = task(said.lines)
+    first = _first(os.path.join(run, name))
     order = sorted(step.outputs, key=lambda output: output != "logs/%s.%s.log" % (step.name, first))
     telling = [output for output in order if written[output].first_error] or [o for o in order if written[o].last_lines]
     if not telling:
@@ -89,10 +90,15 @@ def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]
     }
 
 
-def task(lines: Sequence[str]) -> Optional[str]:
+def task(said: str) -> Optional[str]:
     """The number of the task that `srun` saw end badly first; those after it were ended because of that."""
-    for line in lines:
-        found = _TASK.search(line)
-        if found:
-            return found.group(1)
-    return None
+    found = _TASK.search(said)
+    return None if found is None else found.group(1)
+
+
+def _first(log: str) -> Optional[str]:
+    try:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            return task(file.read(_HEAD))
+    except OSError:
+        return None

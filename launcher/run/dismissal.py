@@ -1,7 +1,9 @@
 """Ending the steps of a run inside a Slurm job: gently by pid, then by step, then by force, the janitor last."""
 
+import json
 import signal
 import time
+from contextlib import suppress
 from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 from launcher.run import proc, steps
@@ -94,7 +96,7 @@ class Dismissal:
             told.append(self._errands.begin((*self._allocation.nodes[node].tell, number, *names), _TELLING))
         while any(errand.exit is None for errand in told) and not self._urged():
             self._wait(_PAUSE)
-        heard: Set[str] = {name for errand in told for name in errand.out.split()}
+        heard: Set[str] = {name for errand in told for name, pids in _heard(errand.out).items() if pids}
         for errand in told:
             if errand.exit:
                 self._journal.note("untold", reason=errand.reason)
@@ -115,6 +117,16 @@ class Dismissal:
         while errand.exit is None:
             self._wait(_PAUSE)
         return errand
+
+
+def _heard(said: str) -> Dict[str, List[int]]:
+    """Child → pids that were told, of what `tell` printed; nothing of a step that could not be started."""
+    for line in said.splitlines():
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict):
+                return found
+    return {}
 
 
 class _Stage:

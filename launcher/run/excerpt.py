@@ -26,11 +26,10 @@ _SOURCE = re.compile(r"\bFile \"[^\"]*\", line \d+")
 
 
 class Excerpt(NamedTuple):
-    """`first_error` is None where no line looks like one; `lines` are all that were looked at for it."""
+    """`first_error` is None where no line looks like one."""
 
     first_error: Optional[str]
     last_lines: List[str]
-    lines: List[str] = []
 
 
 def excerpt(path: str, start: int = 0) -> Excerpt:
@@ -47,7 +46,7 @@ def excerpt(path: str, start: int = 0) -> Excerpt:
     except OSError:
         return Excerpt(None, [])
     lines = [line for line in _lines(tail) if line.strip()]
-    return Excerpt(first_error(_lines(head)), lines[-LINES:], list(_lines(head)))
+    return Excerpt(first_error(_lines(head)), lines[-LINES:])
 
 
 def first_error(lines: Iterator[str]) -> Optional[str]:

@@ -29,6 +29,7 @@ def look(run: str, environ: Mapping[str, str]) -> Dict[str, Any]:
         "node": name,
         "index": int(environ.get("SLURM_NODEID") or 0),
         "ip": None,
+        "error": None,
         "busy": [],
         "missing": [],
         "cpus": len(os.sched_getaffinity(0)),

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import List, Optional, Sequence
 
-from launcher.run import prepare
+from launcher.run import notes, prepare
 from launcher.run.script import Root
 
 READY = "watching"
@@ -31,6 +31,9 @@ def main(words: List[str]) -> int:
     # No child while it waits: some sites leave children of a killed task behind.
     signal.sigwait(_STOPS)
     deadline = time.monotonic() + allocation.grace
+    here = notes.host()
+    while notes.living(words[0], here) and time.monotonic() < deadline:
+        time.sleep(_PAUSE)
     left = [root for root in allocation.roots if not _remove(root, deadline)]
     for root in left:
         _say("%s is left" % root.name)

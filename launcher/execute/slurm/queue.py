@@ -41,4 +41,5 @@ def ended(world: World, job: str) -> Job | None:
         ran = ask(world, ("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", reading.ACCOUNTED))
     except Refused:
         return None
-    return next(iter(reading.accounted(ran.out)), None) if ran.exit == 0 else None
+    # A job whose nodes changed has several rows, its end in the last.
+    return next(reversed(list(reading.accounted(ran.out))), None) if ran.exit == 0 else None

@@ -30,6 +30,10 @@ class Slurm:
     _asked: float | None = None
     _jobs: dict[str, Job] | None = None
 
+    def adopt(self, plan: str) -> Run | None:
+        """A run of the plan whose `up` was killed before it knew of a job. Raises OSError."""
+        return submit.adopt(self.world, plan)
+
     def start(self, run: Run) -> str:
         """Submits the run; returns what there is to say. Raises Refused with exit 5."""
         self._asked = None

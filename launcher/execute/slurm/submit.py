@@ -6,20 +6,23 @@ holds too, and asks Slurm for a job with the run's name as its comment.
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from launcher.execute.journal import Run, refusal, remove
-from launcher.execute.runs import INTENT
+from launcher.execute.journal import PLAN, Run, refusal, remove, runs
+from launcher.execute.runs import INTENT, submitted
 from launcher.execute.slurm import queue, reading
 from launcher.execute.slurm.refusal import absent, refused, unsure
 from launcher.execute.world import World
 from launcher.render.sbatch import JOB, Submission
-from launcher.run import files
+from launcher.run import files, proc
 from launcher.run.child import inherited
 from launcher.run.script import Script, bind
 from launcher.run.sweep import VARIABLE
@@ -31,16 +34,20 @@ LOCK = "submit.lock"
 _PATIENCE = 120.0
 _LOOKS = 20
 _PAUSE = 0.5
+_ELSEWHERE = 600.0
 
 
 @dataclass(frozen=True)
 class Intent:
-    """What is to be submitted: the words of `sbatch`, and the variables of the shell that it gets by name."""
+    """What is to be submitted: the words of `sbatch`, and the variables of the shell that it gets by name; `by` is
+    the process that means to.
+    """
 
     argv: Sequence[str]
     inherit: Sequence[str]
     env_from: Sequence[str]
     cluster: str
+    by: Mapping[str, Any]
 
 
 def documents(run: Path, submission: Submission, script: Script, cluster: str) -> Mapping[str, bytes]:
@@ -52,6 +59,7 @@ def documents(run: Path, submission: Submission, script: Script, cluster: str) -
         "inherit": list(submission.inherit),
         "env_from": wanted,
         "cluster": cluster,
+        "by": _me(),
     }
     return {JOB: submission.script.encode("utf-8"), INTENT: files.as_json(content)}
 
@@ -77,6 +85,22 @@ def known(run: Run) -> str | None:
 def note(run: Run, job: str) -> None:
     """Notes the job's id. Raises OSError."""
     files.write(str(run.path / KNOWN), files.as_json({"job": job}))
+
+
+def adopt(world: World, plan: str) -> Run | None:
+    """A run of that very plan whose `up` ended before it knew of a job: ours now. None where there is none.
+
+    Raises OSError.
+    """
+    for run in runs(world):
+        if submitted(run.path) and known(run) is None and (run.path / PLAN).read_bytes() == _bytes(plan):
+            with _alone(run):
+                wanted = intent(run)
+                if wanted is not None and known(run) is None and not _lives(world, wanted.by):
+                    mine = {**dataclasses.asdict(wanted), "by": _me()}
+                    files.write(str(run.path / INTENT), files.as_json(mine))
+                    return run
+    return None
 
 
 def tried(world: World, submission: Submission, where: Path) -> None:
@@ -152,6 +176,21 @@ def _sbatch(world: World, run: Run, wanted: Intent, handle: int) -> str:
         return _looked_for(world, run, ran.err.strip() or ran.out.strip())
     remove(world, run)
     raise refused(ran.err)
+
+
+def _me() -> Mapping[str, Any]:
+    return {"pid": os.getpid(), "born": proc.born(os.getpid()), "host": os.uname().nodename, "at": time.time()}
+
+
+def _lives(world: World, by: Mapping[str, Any]) -> bool:
+    """Whether the process may still be about to submit; of one on another machine its age has to tell."""
+    if by["host"] != os.uname().nodename:
+        return world.now() < float(by["at"]) + _ELSEWHERE
+    return world.alive(by["pid"], by["born"])
+
+
+def _bytes(plan: str) -> bytes:
+    return plan.encode("utf-8", "surrogateescape")
 
 
 def _looked_for(world: World, run: Run, said: str) -> str:

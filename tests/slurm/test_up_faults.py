@@ -1,0 +1,110 @@
+"""What may go wrong with a run on a real Slurm: the outcome is true, and nothing is left behind."""
+
+import time
+
+import pytest
+
+from tests.slurm.deployment import RECIPE, Deployed, Site, children, kill
+from tests.testbed.bed import Bed
+
+
+@pytest.fixture
+def site(networked: Bed) -> Site:
+    networked.clear()
+    return Site(networked)
+
+
+def ended(run: Deployed) -> tuple[str, int, str]:
+    """State, exit code and cause, once nothing is left."""
+    outcome = run.outcome()
+    run.gone()
+    return outcome["state"], outcome["exit"], outcome["cause"]
+
+
+def test_a_killed_router_ends_the_run(site: Site) -> None:
+    run = site.up()
+    kill(run.task("router"))
+    state, code, cause = ended(run)
+    assert (state, code) == ("failed", 7)
+    assert cause.startswith("step `router` ended with exit code 137")
+    assert site.bed.jobs()[int(run.job)] == "FAILED"
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["the client", "the client and its child"])
+def test_a_killed_srun_takes_its_step_along(site: Site, whole: bool) -> None:
+    run = site.up()
+    client = run.started("worker-1")
+    kill(*([*children(client, site.bed), client] if whole else [client]))
+    state, code, cause = ended(run)
+    assert (state, code) == ("failed", 7)
+    assert cause.startswith("step `worker-1` was killed by signal 9")
+
+
+def test_a_killed_supervisor_leaves_an_honest_outcome(site: Site) -> None:
+    run = site.up()
+    kill(run.heard("begin")["pid"])
+    state, code, cause = ended(run)
+    assert (state, code) == ("broken", 1)
+    assert cause == "the supervisor was killed by signal 9 (SIGKILL)"
+
+
+def test_a_killed_keeper_leaves_an_honest_outcome(site: Site) -> None:
+    run = site.up()
+    kill(run.heard("begin")["keeper"])
+    state, code, cause = ended(run)
+    assert (state, code) in (("broken", 1), ("cancelled", 7))
+    assert "keeper was killed" in cause or run.job in cause
+
+
+def test_a_cancelled_job_says_so(site: Site) -> None:
+    run = site.up()
+    site.bed.ask("scancel", run.job)
+    state, code, cause = ended(run)
+    assert (state, code, cause) == ("cancelled", 7, f"job {run.job} was cancelled")
+    assert "cancelled" in site.launch("wait", run.name, status=7).stderr
+
+
+def test_the_time_limit_is_the_cause_it_says(site: Site) -> None:
+    run = site.up("--set", "slurm.time=1m", "--set", "slurm.partition=short")
+    state, code, cause = ended(run)
+    assert (state, code) == ("timeout", 7)
+    assert cause == f"the time limit of job {run.job} was reached"
+    # The warning came first: roles left by themselves.
+    assert {e.get("exit") for e in run.events if e["event"] == "exit"} == {0}
+
+
+def test_a_node_that_is_silent_does_not_end_the_run_at_once(site: Site) -> None:
+    run = site.up()
+    site.bed.kill("node2")
+    try:
+        assert run.ask()
+        assert run.told()["state"] == "ready"
+    finally:
+        site.bed.revive("node2")
+    site.launch("down", run.name)
+    assert ended(run)[:2] == ("stopped", 0)
+
+
+def test_a_step_that_hears_nothing_is_killed(site: Site) -> None:
+    deaf = RECIPE.replace('manifest = "sim"', 'manifest = "sim"\nsetup = "trap \'\' TERM"')
+    run = site.up(text=deaf)
+    before = time.monotonic()
+    site.launch("down", run.name)
+    assert ended(run)[:2] == ("stopped", 0)
+    assert time.monotonic() - before < 60
+
+
+def test_stopping_twice_hurries(site: Site) -> None:
+    run = site.up()
+    with site.begin("down", run.name) as process:
+        run.heard("stop")
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert ended(run)[:2] == ("stopped", 0)
+
+
+def test_a_run_directory_that_vanishes_ends_the_run(site: Site) -> None:
+    run = site.up()
+    (run.path / "lock").unlink()
+    state, code, cause = ended(run)
+    assert (state, code, cause) == ("broken", 1, "the run directory has vanished")
