@@ -42,7 +42,7 @@ A recipe is a file (`./my.toml`, `my.toml:VARIANT`), `-` for stdin, or the name 
 
 exit codes
     0  fine                                    4  an image, or a program of it, is missing or wrong
-    1  the operation failed                    5  Slurm refused, or is not there
+    1  the operation failed, or plans differ   5  Slurm refused, or is not there
     2  command line, or a file is absent       6  not ready within the budget
     3  recipe, manifest or cluster refused     7  a step of the run ended
   130  interrupted by Ctrl-C                 143  ended by TERM or a hang-up

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from importlib import import_module
 
 from launcher.cli import arguments, stages
 from launcher.cli.guard import exit_code
@@ -17,7 +18,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     documents = stages.library()
     found: list[Diagnostic] = []
     for recipe in args.recipe:
-        found += findings(arguments.request(args, recipe), documents)
+        found += findings(arguments.request(args, recipe), documents, probe=args.probe)
     if found or args.format in _DOCUMENTS:
         drawn = full(found, color=terminal.color_out) if args.format == "full" else FORMATS[args.format](found)
         terminal.say(drawn.rstrip("\n"))
@@ -26,10 +27,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return exit_code(found)
 
 
-def findings(request: Request, documents: Library) -> Sequence[Diagnostic]:
-    """What is wrong with one recipe, at whichever stage it was found."""
+def findings(request: Request, documents: Library, *, probe: bool = False) -> Sequence[Diagnostic]:
+    """What is wrong with one recipe, at whichever stage it was found; with `probe` this machine is asked as well."""
     try:
-        return stages.checked(request, documents).findings
+        checked = stages.checked(request, documents)
+        if not probe or errors(checked.findings):
+            return checked.findings
+        # What answers questions is imported where there are any.
+        asked: list[Diagnostic] = import_module("launcher.cli.probing").probed(checked)
+        return [*checked.findings, *asked]
     except Refused as refused:
         return refused.diagnostics
 

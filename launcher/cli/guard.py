@@ -85,9 +85,16 @@ def refuse(findings: Sequence[Any], terminal: Terminal) -> int:
 
 
 def exit_code(findings: Iterable[Any]) -> int:
-    """The exit code for findings: the smallest among those that refuse, 0 where none does."""
-    refusing = [finding.exit for finding in findings if finding.severity == "error"]
-    return min(refusing, default=0)
+    """The exit code for findings: the first of `_FIRST` among those that refuse, 0 where none does.
+
+    Contents that are refused come first: they must be written anew, whatever else is in the way today. What only
+    this machine lacks at this moment comes last.
+    """
+    refusing = {finding.exit for finding in findings if finding.severity == "error"}
+    return min(refusing, key=lambda code: (_FIRST.index(code) if code in _FIRST else len(_FIRST), code), default=0)
+
+
+_FIRST = (3, 2, 4, 5, 1)
 
 
 def _diagnose(terminal: Terminal, code: str, message: str, **more: Any) -> int:

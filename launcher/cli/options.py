@@ -22,6 +22,9 @@ _RUN = "id of a run, the start of one, or `last`; `launch ps` lists them"
 def check(parser: Parser) -> None:
     """`launch check`."""
     _recipe(parser, several=True)
+    parser.add_argument(
+        "--probe", action="store_true", help="ask this machine too, as `up` does: ports, programs, variables, preambles"
+    )
     _choice(parser, "--format", FORMATS, default="full", help="how findings are drawn; default `full`")
 
 
@@ -32,6 +35,11 @@ def plan(parser: Parser) -> None:
     form.add_argument("--json", action="store_true", help="plan and script as one JSON document")
     _choice(form, "--graph", GRAPHS, help="a picture instead of the table")
     form.add_argument("--explain", metavar="KEY", help="who set a key, lowest layer first: `roles.worker.replicas`")
+    parser.add_argument(
+        "--diff",
+        metavar="RUN|RECIPE",
+        help="what changed since that run's plan, or from that recipe's, to this one; exit code 1 where anything did",
+    )
 
 
 def render(parser: Parser) -> None:

@@ -3,11 +3,12 @@
 import argparse
 import json
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from launcher.cli import arguments, stages
 from launcher.cli.graph import GRAPHS
-from launcher.cli.guard import refuse
+from launcher.cli.guard import Usage, refuse
 from launcher.cli.origin import chain
 from launcher.cli.terminal import Terminal
 from launcher.cli.view import overview
@@ -21,6 +22,8 @@ from launcher.run.script import SCHEMA, Script, to_data
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints the plan; warnings go to stderr."""
+    if args.diff and (args.graph or args.explain):
+        raise Usage("`--diff` goes with `--json` alone", advice="see `launch plan --help`")
     documents = stages.library()
     request = arguments.request(args, args.recipe)
     if args.explain:
@@ -29,6 +32,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     made, script, findings = planned(request, documents)
     if findings:
         refuse(findings, terminal)
+    if args.diff:
+        status: int = import_module("launcher.cli.comparison").run(args, terminal, made, documents)
+        return status
     if args.json:
         terminal.say(document(made, script))
     elif args.graph:

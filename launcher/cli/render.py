@@ -10,6 +10,7 @@ from launcher.cli.plan import planned
 from launcher.cli.terminal import Terminal, paint
 from launcher.cli.view import gate_in_full, quoted
 from launcher.run.script import Child, File, Script, dump, shown
+from launcher.text.secret import mask
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -17,7 +18,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     _, script, findings = planned(arguments.request(args, args.recipe), stages.library())
     if findings:
         refuse(findings, terminal)
-    terminal.say(dump(script) if args.json else "\n\n".join(sections(script, color=terminal.color_out)))
+    terminal.say(dump(script) if args.json else mask("\n\n".join(sections(script, color=terminal.color_out))))
     return 0
 
 

@@ -22,7 +22,7 @@ class Checked:
     findings: Sequence[Diagnostic]
 
 
-def library() -> Library:
+def library() -> Files:
     """The files of this machine."""
     return Files()
 

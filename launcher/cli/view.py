@@ -9,6 +9,7 @@ from launcher.cli.table import table
 from launcher.cli.terminal import paint
 from launcher.plan.step import Plan, Step
 from launcher.run.script import CLOSE, OPEN, Expect, Gate, shown
+from launcher.text.secret import mask
 
 _FLAG = re.compile(r"--?[A-Za-z]")
 _OURS = "LAUNCH_"
@@ -18,7 +19,7 @@ HEADER = ("step", "role", "node", "gpus", "cpus", "memory", "ports", "after", "r
 
 
 def overview(plan: Plan, *, color: bool = False) -> str:
-    """What runs, then how: steps as a table, commands, files, scrape targets."""
+    """What runs, then how: steps as a table, commands, files, scrape targets; what looks like a secret is masked."""
     sections = [
         _headline(plan),
         table(HEADER, [_row(step, plan) for step in plan.steps], color=color),
@@ -30,7 +31,7 @@ def overview(plan: Plan, *, color: bool = False) -> str:
     if plan.targets:
         rows = [(target.step, f"http://{shown(target.address)}{target.path}") for target in plan.targets]
         sections.append(f"{paint('metrics', '1', color)}\n{_indent(table(('step', 'url'), rows))}")
-    return "\n\n".join(sections)
+    return mask("\n\n".join(sections))
 
 
 def gate(gate: Gate) -> str:

@@ -95,6 +95,10 @@ class Files:
         self._beside = [folder] if beside is None else [folder, *self._beside]
         return document
 
+    def recipes(self) -> Sequence[str]:
+        """Names of the shipped recipes, sorted."""
+        return list(_names(self._shipped / "recipes"))
+
     def manifest(self, name: str) -> Document | None:
         """The role manifest of that name, the last of the folders that have it, or None. Raises Refused."""
         if not _NAME.fullmatch(name):

@@ -2,6 +2,7 @@
 
 import errno
 import io
+from itertools import permutations
 
 import pytest
 
@@ -22,7 +23,7 @@ CASES: list[tuple[BaseException, int, str]] = [
     (Usage("wrong", "wrod", ["word"]), 2, "error[command-line]: wrong\nhelp: did you mean `word`?\n"),
     (Usage("wrong", "xyz", ["word"], "see there"), 2, "error[command-line]: wrong\nhelp: see there\n"),
     (Failed("run-ended", "over", "go on", 5), 5, "error[run-ended]: over\nhelp: go on\n"),
-    (Refused([Diagnostic("a", "m", None), Diagnostic("b", "n", None, exit=2)]), 2, "error[a]: m\n\nerror[b]: n\n"),
+    (Refused([Diagnostic("a", "m", None), Diagnostic("b", "n", None, exit=2)]), 3, "error[a]: m\n\nerror[b]: n\n"),
     (KeyboardInterrupt(), 130, "interrupted\n"),
     (BrokenPipeError(), 141, ""),
     (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "error[operation-failed]: `/x`: permission denied\n"),
@@ -51,7 +52,23 @@ def test_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Traceback (most recent call last)" in guarded(ZeroDivisionError("division by zero"))[1]
 
 
-def test_exit_code_is_the_earliest_stage() -> None:
-    warning = Diagnostic("w", "w", None, Severity.WARNING, exit=1)
-    assert exit_code([]) == exit_code([warning]) == 0
-    assert exit_code([Diagnostic("a", "a", None, exit=4), warning, Diagnostic("b", "b", None)]) == 3
+SEVERAL = [
+    ((), 0),
+    ((1,), 1),
+    ((4, 3), 3),
+    # A port that is busy today does not hide that the recipe has to be written anew.
+    ((1, 3), 3),
+    ((2, 3), 3),
+    ((1, 2), 2),
+    ((1, 4), 4),
+    ((5, 4, 1), 4),
+    ((1, 5), 5),
+    ((9, 1), 1),
+]
+
+
+@pytest.mark.parametrize(("exits", "status"), SEVERAL)
+def test_exit_code_of_several_findings(exits: tuple[int, ...], status: int) -> None:
+    for order in permutations(exits):
+        findings = [Diagnostic("a", "a", None, exit=code) for code in order]
+        assert exit_code([*findings, Diagnostic("w", "w", None, Severity.WARNING, exit=3)]) == status

@@ -45,8 +45,9 @@ def test_check_of_a_bad_recipe(capsys: pytest.CaptureFixture[str], bad: str) -> 
 
 
 def test_check_of_several(capsys: pytest.CaptureFixture[str], bad: str) -> None:
+    assert run(capsys, "check", "quickstart", "./absent.toml")[0] == 2
     status, out, err = run(capsys, "check", "quickstart", bad, "./absent.toml")
-    assert status == 2
+    assert status == 3
     assert out.count("error[") == 2
     assert err == "3 recipes: 2 errors\n"
 

@@ -173,6 +173,23 @@ def test_busy_port_is_refused_before_anything_is_made(deployment: Deployment) ->
     assert not (deployment.home / "state").exists()
 
 
+def test_busy_port_is_found_by_a_check_that_asks(deployment: Deployment) -> None:
+    recipe = deployment.recipe(ALONE)
+    words = ("check", recipe, *deployment.ports)
+    assert deployment(*words, "--probe").returncode == 0
+    with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
+        assert deployment(*words).returncode == 0
+        asked = deployment(*words, "--probe", "--format", "concise")
+    assert asked.returncode == 1
+    assert f"error[port-in-use]: port {8000 + deployment.shift} (the public one) is in use by `" in asked.stdout
+    # What must be written anew hides no less: the port, which is free tomorrow, does not decide the exit code.
+    with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
+        both = deployment(*words, "--probe", "--set", "roles.worker.setup=if")
+    assert both.returncode == 3
+    assert "error[port-in-use]" in both.stdout and "error[setup-syntax]" in both.stdout
+    assert not (deployment.home / "state").exists()
+
+
 def test_busy_port_that_was_moved(deployment: Deployment) -> None:
     with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
         refused = deployment.up(deployment.recipe(ALONE)).stderr
