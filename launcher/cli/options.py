@@ -64,6 +64,13 @@ def up(parser: Parser) -> None:
     until.add_argument("--detach", action="store_true", help="return when the run is started")
     until.add_argument("--dry-run", action="store_true", help="do everything but start: checks, audits, the plan")
     parser.add_argument("--timeout", metavar="TIME", help="budget until ready: `90s`, `45m`; above the recipe's")
+    parser.add_argument(
+        "--in",
+        metavar="JOBID",
+        dest="job",
+        help="run in an allocation that is there: the default inside `salloc`; `new` submits a job all the same",
+    )
+    parser.add_argument("--hold", action="store_true", help="keep the job when the run ends, for `--in` of another")
 
 
 def ps(parser: Parser) -> None:

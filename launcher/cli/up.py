@@ -18,7 +18,7 @@ from launcher.execute import journal
 from launcher.execute.journal import Contents, Run
 from launcher.execute.probe import audited
 from launcher.execute.runs import Kinds, Runs
-from launcher.execute.site import Site, site
+from launcher.execute.site import Asked, Site, site
 from launcher.execute.world import Real, World
 from launcher.model.job import Job
 from launcher.plan.plan import plan
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.note("nothing was started (`--dry-run`)")
         return 0
     with Signals() as signals:
-        kind = Kinds(world).named(prepared.job.cluster.scheduler)
+        kind = Kinds(world).named(prepared.site.kind)
         made = _made(world, prepared, kind, terminal)
         if args.detach and not signals.caught:
             terminal.note(
@@ -69,7 +69,7 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepa
         refuse(checked.findings, terminal)
     job, made = checked.job, plan(checked.job, checked.adapters)
     script = render(made, job.cluster)
-    place = site(world, job.cluster, made, script)
+    place = site(world, job.cluster, made, script, Asked(args.job, args.hold))
     findings = audited(job, made, {**place.slots, "run": "the run directory"})
     if errors(findings):
         raise Refused(findings)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from launcher.execute.enter import enter
 from launcher.execute.journal import ARCHIVE, Run, claim_stop, refusal
@@ -34,14 +35,14 @@ def slots(world: World, script: Script) -> Mapping[str, str]:
     return {**hosts, **{name: value for name, value in known.items() if name in script.slots}}
 
 
-def start(world: World, run: Run, script: Script) -> None:
+def start(world: World, run: Run, script: Script, more: Mapping[str, str] = MappingProxyType({})) -> None:
     """Starts the keeper in a session of its own; returns when it holds the lock. Raises Refused with exit 1.
 
-    Its environment is the Script's allow-list, the variables its children name in `env_from`, and the run.
+    Its environment is the Script's allow-list, the variables its children name in `env_from`, the run, and `more`.
     """
     words = (sys.executable, "-I", str(run.path / ARCHIVE), DETACH, str(run.path))
     try:
-        ran = world.run(words, environment(world.environ, run.path, script), _START)
+        ran = world.run(words, {**environment(world.environ, run.path, script), **more}, _START)
     except OSError as error:
         raise refusal("run-start", f"the supervisor cannot be started: {error}") from error
     if ran.exit != 0:
@@ -171,8 +172,9 @@ class Local:
     def waiting(self, run: Run) -> None:
         """Nothing keeps a run of this machine from beginning."""
 
-    def job(self, run: Run) -> None:
+    def job(self, run: Run) -> str | None:
         """There is none."""
+        return None
 
     def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
         """Ends the run; see `stop`."""

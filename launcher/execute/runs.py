@@ -11,6 +11,9 @@ from launcher.execute.world import World
 INTENT = "submission.json"
 """In the run directories of jobs alone: the words of their submission."""
 
+WITHIN = "allocation.json"
+"""In the run directories of runs inside an allocation that was there before them."""
+
 
 class Runs(Protocol):
     """Runs of one kind. `detaches` says whether a run goes on when whoever follows it leaves."""
@@ -44,8 +47,9 @@ class Runs(Protocol):
 SCHEDULERS: Mapping[str, tuple[str, str]] = {
     "local": ("launcher.execute.local", "Local"),
     "slurm": ("launcher.execute.slurm.runs", "Slurm"),
+    "allocation": ("launcher.execute.slurm.within", "Within"),
 }
-"""`scheduler` of a cluster → module and class of its runs, imported when there is such a run."""
+"""Kind of runs → module and class, imported when there is such a run."""
 
 
 class Kinds:
@@ -57,10 +61,11 @@ class Kinds:
 
     def of(self, run: Run) -> Runs:
         """The kind of a run."""
-        return self.named("slurm" if submitted(run.path) else "local")
+        within = (run.path / WITHIN).exists()
+        return self.named("slurm" if submitted(run.path) else "allocation" if within else "local")
 
     def named(self, scheduler: str) -> Runs:
-        """The kind of runs on clusters with this `scheduler`."""
+        """The kind of that name."""
         if scheduler not in self._made:
             module, name = SCHEDULERS[scheduler]
             made: Runs = getattr(importlib.import_module(module), name)(self._world)

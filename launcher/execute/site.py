@@ -7,7 +7,7 @@ from pathlib import Path
 
 from launcher.execute import local
 from launcher.execute.journal import refusal, root
-from launcher.execute.slurm import submit
+from launcher.execute.slurm import submit, within
 from launcher.execute.world import World
 from launcher.model import sitepath
 from launcher.model.cluster import Cluster
@@ -20,30 +20,48 @@ def _nothing(path: Path) -> Mapping[str, bytes]:
     return {}
 
 
+NEW = "new"
+"""`--in new`: a job of its own, inside an allocation too."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says of the job: `--in`, and `--hold`."""
+
+    job: str | None = None
+    hold: bool = False
+
+
 @dataclass(frozen=True)
 class Site:
     """`slots` are the late references that are known; `files` gives what the run directory holds beside by its path;
     `where` is the folder it is made in, None for the usual one; `accept` asks the scheduler whether it would take
-    the run and raises Refused where not.
+    the run and raises Refused where not. `kind` is the kind of runs it will be of.
     """
 
     slots: Mapping[str, str]
     files: Callable[[Path], Mapping[str, bytes]] = _nothing
     where: Path | None = None
     accept: Callable[[], None] = lambda: None
+    kind: str = "local"
 
 
-def site(world: World, cluster: Cluster, plan: Plan, script: Script) -> Site:
-    """The site of a plan's run. Raises Refused for a folder that cannot be told."""
+def site(world: World, cluster: Cluster, plan: Plan, script: Script, asked: Asked = Asked()) -> Site:
+    """The site of a plan's run. Raises Refused for a folder that cannot be told, or an allocation that does not do."""
     if plan.batch is None:
         return Site(local.slots(world, script))
-    wanted = submission(plan, cluster)
     where = folder(world, cluster)
+    job = asked.job or world.environ.get("SLURM_JOB_ID") or NEW
+    if job != NEW:
+        found = within.find(world, job, plan.nodes)
+        return Site({}, lambda path: within.documents(path, found), where, kind="allocation")
+    wanted = submission(plan, cluster)
     return Site(
         {},
-        lambda path: submit.documents(path, wanted, script, cluster.name),
+        lambda path: submit.documents(path, wanted, script, hold=asked.hold),
         where,
         lambda: submit.tried(world, wanted, where or root(world)),
+        "slurm",
     )
 
 

@@ -41,8 +41,9 @@ class Inside:
         """Finds hosts and addresses, and writes them. `wait` says whether to go on. Raises Unmet, OSError."""
         names = self._hosts(wait)
         wanted = len(self._bound.nodes)
-        if len(names) != wanted:
+        if len(names) < wanted:
             raise Unmet("job %s has %d nodes, the plan wants %d" % (self._known["job"], len(names), wanted))
+        names = names[:wanted]
         self._known.update({"host%d" % number: name for number, name in enumerate(names)})
         prepare.meet(self._run, self._known, names)
         self._bound = job.bind_known(self._bound, self._known)

@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import sys
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from launcher.run import facts, janitor, lock, outcome, proc, remains, sweep, tell
 from launcher.run.farewell import farewell
-from launcher.run.inbox import Inbox
+from launcher.run.inbox import STOPS, Inbox
 from launcher.run.journal import Journal, now
 from launcher.run.rescue import Rescue
 from launcher.run.supervise import supervise
@@ -15,6 +16,7 @@ from launcher.run.sweep import EVENTS
 
 LOG = "supervisor.log"
 DETACH = "--detach"
+HOLD = "--hold"
 _OK = b"+"
 
 
@@ -27,20 +29,24 @@ PROGRAMS: Mapping[str, Callable[[List[str]], int]] = {
 
 
 def main(argv: List[str]) -> int:
-    """`[--detach] RUNDIR`: keeps the run until it has ended and returns its exit code.
+    """`[--detach|--hold] RUNDIR`: keeps the run until it has ended and returns its exit code.
 
-    With `--detach` the keeper goes on in a session of its own; the call returns 0 once it holds the lock, or
-    1 with the reason on standard error.
+    With `--hold` it returns when it is told to end once more: the job that it is in lasts. With `--detach` the keeper
+    goes on in a session of its own; the call returns 0 once it holds the lock, or 1 with the reason on standard error.
     """
     if argv and argv[0] in PROGRAMS:
         return PROGRAMS[argv[0]](argv[1:])
-    words = [word for word in argv if word != DETACH]
+    words = [word for word in argv if word not in (DETACH, HOLD)]
     if len(words) != 1:
         sys.stderr.write("usage: run.pyz [%s] RUNDIR\n" % DETACH)
         return 2
     run = os.path.realpath(words[0])
     if DETACH not in argv:
-        return _begin(run, None)
+        code = _begin(run, None)
+        if HOLD in argv:
+            signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+            signal.sigwait(STOPS)
+        return code
     read, write = os.pipe()
     if os.fork():
         os.close(write)

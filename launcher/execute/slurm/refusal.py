@@ -18,6 +18,10 @@ are started on one of its login nodes. Exit code 5.""",
 
 `sbatch` failed in a way that leaves it open, and Slurm does not list a job of that name yet. The run directory is
 kept: `launch up` of the same recipe finds the job, or submits it, and `launch down` ends it. Exit code 5.""",
+    "allocation-unfit": """The allocation cannot take the run
+
+`launch up --in JOBID`, the default inside `salloc`, runs in an allocation that is there already. It has to run, and to
+have as many nodes as the plan. Exit code 5.""",
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 

@@ -24,6 +24,7 @@ from launcher.execute.world import World
 from launcher.render.sbatch import JOB, Submission
 from launcher.run import files, proc
 from launcher.run.child import inherited
+from launcher.run.keeper import HOLD
 from launcher.run.script import Script, bind
 from launcher.run.sweep import VARIABLE
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -46,19 +47,17 @@ class Intent:
     argv: Sequence[str]
     inherit: Sequence[str]
     env_from: Sequence[str]
-    cluster: str
     by: Mapping[str, Any]
 
 
-def documents(run: Path, submission: Submission, script: Script, cluster: str) -> Mapping[str, bytes]:
-    """The files that make a run directory one of a job."""
+def documents(run: Path, submission: Submission, script: Script, *, hold: bool) -> Mapping[str, bytes]:
+    """The files that make a run directory one of a job; with `hold` the job outlives its run."""
     wanted = sorted({name for child in script.children for name in child.env_from})
     argv = bind(submission.argv, {"run": str(run), "id": run.name})
     content = {
-        "argv": list(argv),
+        "argv": [*argv[:-1], *([HOLD] if hold else []), argv[-1]],
         "inherit": list(submission.inherit),
         "env_from": wanted,
-        "cluster": cluster,
         "by": _me(),
     }
     return {JOB: submission.script.encode("utf-8"), INTENT: files.as_json(content)}

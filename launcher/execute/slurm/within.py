@@ -1,0 +1,109 @@
+"""Runs inside an allocation that is there already (`salloc`, a job that was held): nothing is submitted.
+
+The keeper runs on this machine, as for a run of this machine alone; its steps are on the allocation's nodes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.execute import local
+from launcher.execute.journal import Run, refusal
+from launcher.execute.journal import script as read_script
+from launcher.execute.local import Local
+from launcher.execute.runs import WITHIN
+from launcher.execute.slurm import queue
+from launcher.execute.slurm.enter import enter
+from launcher.execute.slurm.refusal import refused
+from launcher.execute.world import World
+from launcher.run import files, steps
+from launcher.text.diagnostic import Diagnostic, Refused
+
+_FORMAT = "--format=%i|%A|%T|%D|%N"
+_STEPS = ("squeue", "--steps", "--noheader", "--format=%i %j")
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """An allocation that runs: `variables` are what its batch script would have."""
+
+    job: str
+    nodes: int
+    variables: Mapping[str, str]
+
+
+def find(world: World, job: str, wanted: int) -> Allocation:
+    """The allocation. Raises Refused, exit 5, for one that does not run or has fewer nodes than `wanted`."""
+    ran = queue.ask(world, ("squeue", "--noheader", f"--jobs={job}", _FORMAT))
+    if ran.exit != 0:
+        raise refused(ran.err)
+    found = read(ran.out)
+    if found is None:
+        raise _unfit(f"job {job} does not run", "`squeue --me` lists your jobs; without `--in` a new one is submitted")
+    if found.nodes < wanted:
+        what = f"job {job} has {found.nodes} node{'s' * (found.nodes != 1)}, the plan wants {wanted}"
+        raise _unfit(what, "`launch plan` shows what is on which node; `--in new` submits a job of its own")
+    return found
+
+
+def read(text: str) -> Allocation | None:
+    """The allocation in what `squeue` printed, components of a heterogeneous job in order; None unless it runs."""
+    rows = sorted((line.split("|") for line in text.splitlines() if line.count("|") == 4), key=lambda row: row[0])
+    if not rows or any(row[2] != "RUNNING" for row in rows):
+        return None
+    leader = rows[0][0].partition("+")[0]
+    variables = {"SLURM_JOB_ID": leader, "SLURM_JOB_NODELIST": rows[0][4]}
+    if len(rows) > 1:
+        variables["SLURM_HET_SIZE"] = str(len(rows))
+        for number, row in enumerate(rows):
+            variables |= {
+                f"SLURM_JOB_ID_HET_GROUP_{number}": row[1],
+                f"SLURM_JOB_NODELIST_HET_GROUP_{number}": row[4],
+            }
+    return Allocation(leader, sum(int(row[3]) for row in rows), variables)
+
+
+def documents(path: Path, found: Allocation) -> Mapping[str, bytes]:
+    """The file that makes a run directory one of such a run."""
+    return {WITHIN: files.as_json({"job": found.job, "variables": dict(found.variables)})}
+
+
+@dataclass
+class Within(Local):
+    """Such runs, as the verbs ask of them. They end with whoever follows them, as runs of this machine do."""
+
+    def start(self, run: Run) -> None:
+        """Starts the run's keeper with what it has to know of the job. Raises Refused with exit 1."""
+        local.start(self.world, run, read_script(run), _told(run)["variables"])
+
+    def job(self, run: Run) -> str | None:
+        """The job that the run is in."""
+        return str(_told(run)["job"])
+
+    def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
+        """Ends the run, and its steps where nobody else could. Raises Refused."""
+        local.stop(self.world, run, by, hasten)
+        left = self._steps(run)
+        if left:
+            queue.ask(self.world, ("scancel", *left))
+
+    def enter(self, run: Run, name: str, words: list[str]) -> None:
+        """Becomes `words` in a step beside the step `name`. Returns never; raises Refused, OSError."""
+        enter(self.world, run, name, words)
+
+    def _steps(self, run: Run) -> Sequence[str]:
+        ran = queue.ask(self.world, (*_STEPS, f"--jobs={self.job(run)}"))
+        return [step for ids in steps.of(run.name, ran.out).values() for step in ids]
+
+
+def _told(run: Run) -> Mapping[str, Mapping[str, str]]:
+    try:
+        found: Mapping[str, Mapping[str, str]] = json.loads((run.path / WITHIN).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise refusal("run-directory", f"`{run.path / WITHIN}` cannot be read: {error}") from error
+    return found
+
+
+def _unfit(message: str, advice: str) -> Refused:
+    return Refused([Diagnostic("allocation-unfit", message, None, help=advice, exit=5)])

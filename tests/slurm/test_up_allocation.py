@@ -1,0 +1,101 @@
+"""Runs in an allocation that is there before them, and jobs that outlive their run."""
+
+import json
+import shlex
+
+import pytest
+
+from launcher.execute.slurm import within
+from tests.slurm.deployment import LAUNCH, RECIPE, Deployed, Site
+from tests.testbed.bed import Bed, until
+
+
+@pytest.fixture
+def site(networked: Bed) -> Site:
+    networked.clear()
+    return Site(networked)
+
+
+def salloc(site: Site, command: str, *options: str) -> str:
+    """What a command printed inside `salloc` of two nodes."""
+    words = ["salloc", "--nodes=2", "--exclusive", "--gpus-per-node=8", *options, "bash", "-c", command]
+    done = site.bed.run(words, env=site.env, cwd=site.folder, timeout=120)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_inside_salloc_nothing_is_submitted(site: Site) -> None:
+    recipe = shlex.quote(site.recipe())
+    command = f"""set -e
+echo $SLURM_JOB_ID
+{LAUNCH} up {recipe} --wait >/dev/null
+{LAUNCH} ps --json
+{LAUNCH} exec last worker-1 -- cat /proc/sys/kernel/hostname
+{LAUNCH} down last
+squeue --steps --noheader --jobs=$SLURM_JOB_ID --format='left %j'"""
+    said = salloc(site, command)
+    job, _, rest = said.partition("\n")
+    told, end = json.JSONDecoder().raw_decode(rest)
+    (run,) = told["runs"]
+    assert (run["job"], run["state"]) == (job, "ready")
+    assert rest[end:].strip().splitlines() in (["node2"], ["node2", "left interactive"], ["node2", "left extern"])
+    assert list(site.bed.jobs()).count(int(job)) == 1
+    assert json.loads((Deployed(site, site.last().path, job).path / "outcome.json").read_text())["exit"] == 0
+
+
+def test_an_allocation_that_is_too_small_is_refused(site: Site) -> None:
+    job = site.bed.submit("#!/bin/sh\nsleep 600\n", "--nodes=1", "--exclusive")
+    site.bed.wait(job, "RUNNING")
+    done = site.launch("up", site.recipe(), "--in", str(job), status=5)
+    assert f"job {job} has 1 node, the plan wants 2" in done.stderr
+    done = site.launch("up", site.recipe(), "--in", "4711", status=5)
+    assert "error[" in done.stderr
+    assert site.runs() == []
+
+
+def test_a_held_job_takes_the_next_run(site: Site) -> None:
+    one = RECIPE.replace("replicas = 2", "replicas = 1")
+    first = site.started("--hold", text=one)
+    site.launch("wait", first.name)
+    site.bed.run(["kill", "-9", str(first.task("worker-0"))], user="root")
+    until(lambda: first.told()["state"] == "ended" or None)
+    assert first.told()["exit"] == 7
+    assert site.bed.jobs()[int(first.job)] == "RUNNING"
+    site.launch("up", site.recipe(one), "--wait", "--in", first.job)
+    second = site.last()
+    assert second.job == first.job
+    assert second.name != first.name
+    assert second.ask()
+    site.launch("down", second.name)
+    assert site.bed.jobs()[int(first.job)] == "RUNNING"
+    site.launch("down", first.name)
+    site.bed.wait(int(first.job))
+
+
+@pytest.mark.parametrize(
+    ("text", "job", "nodes", "variables"),
+    [
+        ("7|7|RUNNING|2|node[1-2]\n", "7", 2, {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-2]"}),
+        (
+            "7+1|8|RUNNING|2|node[2-3]\n7+0|7|RUNNING|1|node1\n",
+            "7",
+            3,
+            {
+                "SLURM_JOB_ID": "7",
+                "SLURM_JOB_NODELIST": "node1",
+                "SLURM_HET_SIZE": "2",
+                "SLURM_JOB_ID_HET_GROUP_0": "7",
+                "SLURM_JOB_NODELIST_HET_GROUP_0": "node1",
+                "SLURM_JOB_ID_HET_GROUP_1": "8",
+                "SLURM_JOB_NODELIST_HET_GROUP_1": "node[2-3]",
+            },
+        ),
+    ],
+)
+def test_an_allocation_is_read(text: str, job: str, nodes: int, variables: dict[str, str]) -> None:
+    assert within.read(text) == within.Allocation(job, nodes, variables)
+
+
+@pytest.mark.parametrize("text", ["", "7|7|PENDING|2|\n", "7+0|7|RUNNING|1|n1\n7+1|8|COMPLETING|1|n2\n", "error\n"])
+def test_what_does_not_run_is_none(text: str) -> None:
+    assert within.read(text) is None
