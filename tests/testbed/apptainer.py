@@ -23,7 +23,6 @@ _PROGRAMS = {
     "mksquashfs": "squashfs-tools",
     "squashfuse_ll": "squashfuse",
 }
-_SOURCES = Path("/etc/apt")
 _FAST = ("-comp", "zstd", "-Xcompression-level", "1")
 
 
@@ -82,10 +81,8 @@ def _download(work: Path) -> None:
     work.mkdir()
     for folder in ("lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True)
-    mirror = _mirror()
-    lines = [
-        f"{key}: {value}" for key, value in {"Types": "deb", **mirror, "Suites": SUITE, "Components": "main"}.items()
-    ]
+    keys = {"Types": "deb", **mirror(), "Suites": SUITE, "Components": "main"}
+    lines = [f"{key}: {value}" for key, value in keys.items()]
     (work / "suite.sources").write_text("\n".join(lines) + "\n")
     settings = {
         "Dir::Etc::SourceList": f"{work}/suite.sources",
@@ -102,9 +99,9 @@ def _download(work: Path) -> None:
             raise RuntimeError(message)
 
 
-def _mirror() -> Mapping[str, str]:
-    """URIs and Signed-By of the mirror that apt has for the system's own packages."""
-    for path in sorted([*_SOURCES.glob("sources.list.d/*.sources"), *_SOURCES.glob("sources.list")]):
+def mirror(folder: Path = Path("/etc/apt")) -> Mapping[str, str]:
+    """URIs and Signed-By of the mirror that apt has for the system's own packages. Raises RuntimeError without one."""
+    for path in sorted([*folder.glob("sources.list.d/*.sources"), *folder.glob("sources.list")]):
         text = path.read_text()
         for stanza in re.split(r"\n\s*\n", text) if path.suffix == ".sources" else []:
             found = dict(re.findall(r"^(\S+):\s*(.*)$", stanza, re.MULTILINE))

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.testbed import cache
@@ -30,7 +30,9 @@ export PATH
 _PROGRAMS = {"busybox": "busybox-static", "mksquashfs": "squashfs-tools", "bash": "bash", "ldd": "libc-bin"}
 _VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _SITE = f"usr/local/lib/python{_VERSION}/site-packages"
-_UNWANTED = shutil.ignore_patterns("test", "tests", "idlelib", "tkinter", "turtledemo", "site-packages", "config-*")
+_UNWANTED = shutil.ignore_patterns(
+    "__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo", "site-packages", "config-*"
+)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,13 @@ def _parts(image: Image) -> list[object]:
 
 
 def _fill(image: Image, place: Path) -> None:
+    if image.launcher:
+        # The launcher changes every day, what lies below it does not.
+        below = root(replace(image, name=f"{image.name}_below", launcher=False))
+        subprocess.run(["cp", "-a", below, place], check=True)
+        shutil.copytree(PROJECT / "launcher", place / _SITE / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
+        _compile(place, place / _SITE / "launcher")
+        return
     for folder in ("usr/bin", "usr/lib", "usr/local/bin", "etc", "root", "proc", "sys", "dev", "tmp", "run", "var"):
         (place / folder).mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):
@@ -120,10 +129,17 @@ def _fill(image: Image, place: Path) -> None:
         _python(place)
     if image.distributions:
         _distributions(place, image.distributions)
-    if image.launcher:
-        shutil.copytree(PROJECT / "launcher", place / _SITE / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
     _etc(image, place)
     _libraries(place)
+    if image.python:
+        _compile(place, place / f"usr/local/lib/python{_VERSION}")
+
+
+def _compile(place: Path, folder: Path) -> None:
+    """Compile all modules so that their age does not matter: in a `.sqsh` all files are as old as each other."""
+    words = [sys.executable, "-m", "compileall", "-q", "-f", "-j2", "--invalidation-mode=unchecked-hash"]
+    # Some of the standard library's own samples do not compile, and need not.
+    subprocess.run([*words, "-s", place, "-p", "/", folder], stdout=subprocess.DEVNULL)
 
 
 def _programs(place: Path) -> None:

@@ -42,24 +42,32 @@ class Layout:
         return f"10.77.{network}.{100 + number}" if self.networks else "127.0.0.1"
 
 
-def slurm_conf(layout: Layout, root: Path, version: tuple[int, ...]) -> str:
-    """The text of slurm.conf for a testbed in `root`, with what the Slurm of `version` needs."""
-    task = "task/affinity" if layout.affinity else "task/none"
-    ports = f"[{CONTROLLER_PORT + 1}-{CONTROLLER_PORT + layout.nodes}]"
-    gres = f" Gres=gpu:{layout.gpus}" if layout.gpus else ""
-    shape = f"CPUs={layout.cpus} RealMemory={layout.memory}{gres} State=UNKNOWN"
-    nodes = [f"NodeName=node[1-{layout.nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} {shape}"]
-    if layout.networks:
-        nodes = [
-            f"NodeName={name} NodeAddr={layout.address(number)} Port={CONTROLLER_PORT + number} {shape}"
-            for number, name in enumerate(layout.names, 1)
-        ]
+_FIXED = """\
+ClusterName=testbed
+SlurmUser=root
+AuthType=auth/munge
+ProctrackType=proctrack/linuxproc
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+MpiDefault=none
+GresTypes=gpu
+ReturnToService=2
+JobRequeue=0
+# Batch jobs start at once, and so do heterogeneous ones, which only the backfill scheduler starts.
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1
+PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=short Nodes=ALL MaxTime=1 State=UP
+"""
+
+
+def slurm_conf(layout: Layout, root: Path) -> str:
+    """The text of slurm.conf for a testbed in `root`."""
     lines = [
-        "ClusterName=testbed",
         f"SlurmctldHost=login({layout.address(0)})",
         f"SlurmctldPort={CONTROLLER_PORT}",
-        "SlurmUser=root",
-        "AuthType=auth/munge",
         f"AuthInfo=socket={root}/munge/socket",
         f"StateSaveLocation={root}/state",
         f"SlurmctldPidFile={root}/slurmctld.pid",
@@ -68,27 +76,25 @@ def slurm_conf(layout: Layout, root: Path, version: tuple[int, ...]) -> str:
         f"SlurmdPidFile={root}/local/slurmd.pid",
         f"SlurmdLogFile={root}/log/%n",
         f"PlugStackConfig={root}/etc/plugstack.conf",
-        "ProctrackType=proctrack/linuxproc",
-        f"TaskPlugin={task}",
-        "JobAcctGatherType=jobacct_gather/none",
-        "AccountingStorageType=accounting_storage/none",
-        "SelectType=select/cons_tres",
-        "SelectTypeParameters=CR_Core",
-        "SlurmdParameters=config_overrides",
-        "MpiDefault=none",
-        # Batch jobs start at once, and so do heterogeneous ones, which only the backfill scheduler starts.
-        "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1",
-        "GresTypes=gpu",
-        "ReturnToService=2",
-        "JobRequeue=0",
+        f"TaskPlugin={'task/affinity' if layout.affinity else 'task/none'}",
         f"KillWait={layout.kill_wait}",
         f"SlurmdTimeout={layout.slurmd_timeout}",
         *layout.lines,
-        *nodes,
-        "PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
-        "PartitionName=short Nodes=ALL MaxTime=1 State=UP",
+        *_nodes(layout),
     ]
-    return "\n".join(lines) + "\n"
+    return _FIXED + "\n".join(lines) + "\n"
+
+
+def _nodes(layout: Layout) -> list[str]:
+    gres = f" Gres=gpu:{layout.gpus}" if layout.gpus else ""
+    shape = f"CPUs={layout.cpus} RealMemory={layout.memory}{gres} State=UNKNOWN"
+    ports = f"[{CONTROLLER_PORT + 1}-{CONTROLLER_PORT + layout.nodes}]"
+    if not layout.networks:
+        return [f"NodeName=node[1-{layout.nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} {shape}"]
+    return [
+        f"NodeName={name} NodeAddr={layout.address(number)} Port={CONTROLLER_PORT + number} {shape}"
+        for number, name in enumerate(layout.names, 1)
+    ]
 
 
 def gres_conf(layout: Layout, root: Path) -> str:

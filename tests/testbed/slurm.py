@@ -13,8 +13,11 @@ from tests.testbed.bed import Bed
 from tests.testbed.layout import USERS, Layout
 from tests.testbed.place import SYSTEM, Place, missing, wire
 
-PARENT = Path("/var/tmp")
-"""Where testbeds live: not below /tmp, which each node has for itself; short, for a socket's path ends at 107 bytes."""
+PARENT = Path("/var/lib")
+"""Where testbeds live: not below /tmp, which each node has for itself, nor /var/tmp, which Apptainer shows inside.
+
+Short, for the path of a socket ends at 107 bytes.
+"""
 
 PREFIX = "launch-bed-"
 PROGRAMS = {
@@ -78,7 +81,7 @@ def _fill(root: Path, made: Layout, plugin: Path | None, programs: Mapping[str, 
     (root / "home/root").mkdir(0o700)
     etc = root / "etc"
     files = {
-        "slurm.conf": layout.slurm_conf(made, root, version()),
+        "slurm.conf": layout.slurm_conf(made, root),
         "gres.conf": layout.gres_conf(made, root),
         "plugstack.conf": layout.plugstack_conf(made, root, plugin),
         "passwd": Path("/etc/passwd").read_text() + layout.passwd(root),
