@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from launcher.checks import site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role
@@ -115,6 +116,12 @@ AUDITS: Mapping[str, Audit] = {
     "variable-absent": variable_absent,
     "program-absent": program_absent,
     "setup-syntax": setup_syntax,
+    "partition-unusable": site.partition_unusable,
+    "time-over-limit": site.time_over_limit,
+    "gpus-absent": site.gpus_absent,
+    "pyxis-absent": site.pyxis_absent,
+    "mpi-unknown": site.mpi_unknown,
+    "account-unknown": site.account_unknown,
 }
 """Code → audit; its docstring is what `launch explain CODE` prints."""
 

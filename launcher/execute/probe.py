@@ -15,7 +15,22 @@ from launcher.checks.audit import audit, here
 from launcher.execute import find
 from launcher.execute.library import config
 from launcher.execute.ports import owner
-from launcher.model.facts import Answer, Facts, Folder, Module, Port, Program, Question, Syntax, Variable
+from launcher.execute.slurm import answers as answers_of_slurm
+from launcher.model.facts import (
+    Accounts,
+    Answer,
+    Facts,
+    Folder,
+    Module,
+    Mpis,
+    Options,
+    Partitions,
+    Port,
+    Program,
+    Question,
+    Syntax,
+    Variable,
+)
 from launcher.model.job import Job
 from launcher.plan.step import Plan
 from launcher.text.diagnostic import Diagnostic
@@ -131,4 +146,8 @@ _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Module: _module,
     Syntax: _syntax,
     Folder: _folder,
+    Partitions: answers_of_slurm.partitions,
+    Options: answers_of_slurm.options,
+    Mpis: answers_of_slurm.mpis,
+    Accounts: answers_of_slurm.accounts,
 }

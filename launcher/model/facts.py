@@ -49,16 +49,54 @@ class Folder:
     kind: Literal["config", "data"]
 
 
-Question = Port | Variable | Program | Module | Syntax | Folder
+@dataclass(frozen=True)
+class Partitions:
+    """Which partitions has Slurm? `yes` unless Slurm does not answer."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which options that begin so does `srun` know? The answer has them as `words`, without dashes."""
+
+    start: str
+
+
+@dataclass(frozen=True)
+class Mpis:
+    """Which types of MPI does `srun` know? The answer has them as `words`."""
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Which accounts may this user charge? Not `yes` where Slurm keeps no accounts, or tells none."""
+
+
+Question = Port | Variable | Program | Module | Syntax | Folder | Partitions | Options | Mpis | Accounts
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of Slurm: `limit` is in seconds, None where there is none; `gres` is what a node has."""
+
+    name: str
+    up: bool
+    limit: int | None
+    nodes: int
+    gres: str
+    default: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """`yes`, or not and `text` says what was found instead; `where` says where it was looked for."""
+    """`yes`, or not and `text` says what was found instead; `where` says where it was looked for. Questions for a list
+    are answered by `words`, or `partitions`.
+    """
 
     yes: bool
     text: str = ""
     where: str = "this machine"
+    words: tuple[str, ...] = ()
+    partitions: tuple[Partition, ...] = ()
 
 
 Facts = Mapping[Question, Answer]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.execute.slurm import reading
-from launcher.execute.slurm.reading import Job, Partition
+from launcher.execute.slurm.reading import Job
+from launcher.model.facts import Partition
 
 
 @pytest.mark.parametrize(
@@ -125,13 +126,13 @@ def test_accounted(text: str, jobs: list[Job]) -> None:
 
 def test_partitions() -> None:
     text = (
-        "batch|up|infinite|4|gpu:8|32|64000\nshort|up|1:00|4|gpu:8|32|64000\n"
+        "batch*|up|infinite|4|gpu:8\nshort|up|1:00|4|gpu:8\n"
         # Of the same name where nodes differ; gres with socket and type as on GPU clusters.
-        "gb300|up|1-00:00:00|18|gpu:gb300:4(S:0-1)|144|800000+\ngb300|up|1-00:00:00|2|(null)|144|800000+\n"
-        "old|down|n/a|0|(null)|0|0\n"
+        "gb300|up|1-00:00:00|18|gpu:gb300:4(S:0-1)\ngb300|up|1-00:00:00|2|(null)\n"
+        "old|down|n/a|0|(null)\n"
     )
     assert list(reading.partitions(text).values()) == [
-        Partition("batch", True, None, 4, "gpu:8"),
+        Partition("batch", True, None, 4, "gpu:8", default=True),
         Partition("short", True, 60, 4, "gpu:8"),
         Partition("gb300", True, 86400, 20, "gpu:gb300:4(S:0-1)"),
         Partition("old", False, None, 0, ""),
@@ -190,3 +191,10 @@ def test_nothing_that_is_printed_is_too_strange(text: str) -> None:
     reading.partitions(text)
     reading.mpis(text)
     reading.version(text)
+
+
+def test_options() -> None:
+    text = "  -c, --cpus-per-task=ncpus   number\n      --container             Path\n"
+    text += "      --container-image=IMAGE  [pyxis] x\n      --no-container-mount-home\n"
+    assert reading.options(text, "container-") == ("container-image",)
+    assert reading.options(text, "") == ("cpus-per-task", "container", "container-image", "no-container-mount-home")

@@ -113,16 +113,29 @@ def test_a_busy_port_ends_the_run_before_it_starts_anything(site: Site) -> None:
 
 
 def test_what_slurm_refuses_is_never_submitted(site: Site) -> None:
-    done = site.launch("up", site.recipe(), "--set", "slurm.partition=nosuch", status=5)
-    assert "invalid partition" in done.stderr
-    assert "`sinfo` lists the partitions" in done.stderr
+    done = site.launch("up", site.recipe(), "--set", "slurm.sbatch.constraint=nosuch", status=5)
+    assert "Slurm: " in done.stderr
+    assert "feature" in done.stderr.lower()
     assert site.runs() == []
     assert not [job for job, state in site.bed.jobs().items() if state in ("PENDING", "RUNNING")]
 
 
 def test_more_nodes_than_there_are_would_wait_for_ever(site: Site) -> None:
     done = site.launch("up", site.recipe(), "--set", "roles.worker.replicas=9", status=5)
-    assert "Slurm: " in done.stderr
+    assert "partition `batch` has 3 nodes, the plan wants 9" in done.stderr
+    assert site.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("slurm.partition=bach",), "did you mean `batch`?"),
+        (("slurm.partition=short", "slurm.time=10m"), "partition `short` allows 00:01:00, the job asks for 00:10:00"),
+    ],
+)
+def test_what_the_site_does_not_have_is_refused(site: Site, words: tuple[str, ...], said: str) -> None:
+    sets = [part for word in words for part in ("--set", word)]
+    assert said in site.launch("up", site.recipe(), *sets, status=5).stderr
     assert site.runs() == []
 
 

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from launcher.model.facts import Partition
+
 JOBS = "--format=%i|%T|%r|%S|%k"
 """`squeue`: id, state, reason, expected or true start, comment; `jobs` reads it."""
 
-PARTITIONS = "--format=%R|%a|%l|%D|%G|%c|%m"
-"""`sinfo`: partition, available, time limit, nodes, gres, CPUs, memory; `partitions` reads it."""
+PARTITIONS = "--format=%P|%a|%l|%D|%G"
+"""`sinfo`: partition (with `*` the default), available, time limit, nodes, gres; `partitions` reads it."""
 
 ACCOUNTED = "--format=JobID,State,ExitCode,Reason"
 """`sacct --parsable2`: `accounted` reads it."""
@@ -38,17 +40,6 @@ class Job:
     comment: str = ""
     exit: int = 0
     signal: int = 0
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A partition: `limit` is in seconds, None where there is none; `gres` is what a node has."""
-
-    name: str
-    up: bool
-    limit: int | None
-    nodes: int
-    gres: str
 
 
 def submitted(text: str) -> str | None:
@@ -112,13 +103,14 @@ def partitions(text: str) -> Mapping[str, Partition]:
         fields = line.strip().split("|")
         if len(fields) < 5:
             continue
-        name, available, limit, nodes, gres = fields[:5]
+        mark, available, limit, nodes, gres = fields[:5]
+        name = mark.rstrip("*")
         before = found.get(name)
         count = int(re.sub(r"\D", "", nodes) or 0) + (before.nodes if before else 0)
         kinds = dict.fromkeys(
             ([before.gres] if before and before.gres else []) + ([_none(gres)] if _none(gres) else [])
         )
-        found[name] = Partition(name, available == "up", limit_seconds(limit), count, ",".join(kinds))
+        found[name] = Partition(name, available == "up", limit_seconds(limit), count, ",".join(kinds), mark != name)
     return found
 
 
@@ -155,3 +147,9 @@ def _exit(text: str) -> tuple[int, int]:
 
 def _none(text: str) -> str:
     return "" if text in ("None", "N/A", "Unknown", "(null)", "n/a") else text
+
+
+def options(text: str, start: str) -> tuple[str, ...]:
+    """The long options of `srun --help` that begin with `start`, without dashes, each once."""
+    found = re.findall(r"^\s+(?:-\w, )?--([a-z][a-z-]*)", text, re.MULTILINE)
+    return tuple(dict.fromkeys(name for name in found if name.startswith(start)))
