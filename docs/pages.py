@@ -12,7 +12,7 @@ from launcher.model.schema import schemas
 
 NOTE = "<!-- Written by `make docs`; change the code instead. -->\n\n"
 
-TITLES = {"recipe": "Recipe", "manifest": "Role manifest", "cluster": "Cluster"}
+TITLES = {"recipe": "Recipe", "manifest": "Role manifest", "cluster": "Cluster", "config": "Configuration"}
 
 INTROS = {
     "recipe": "One deployment: `recipes/*.toml`, or a file of your own. `extends`, `[variants.NAME]` and "
@@ -23,6 +23,8 @@ INTROS = {
     "cluster": "Where roles run and what names mean there: `images/clusters/*.toml`, overlaid by files of the same "
     "name in `/etc/launch/clusters/`, `$XDG_CONFIG_HOME/launch/clusters/` and by `--cluster FILE`. `launch config "
     "path` says which files made the result. Unknown keys are errors.",
+    "config": "What holds for every command: `$XDG_CONFIG_HOME/launch/config.toml` (`~/.config/launch/config.toml`), "
+    "above `/etc/launch/config.toml` of the site. Unknown keys are errors.",
 }
 
 

@@ -23,7 +23,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "wait": ("launcher.cli.wait", "wait until a run is ready, or has ended"),
     "exec": ("launcher.cli.exec", "run a command in the environment of a step"),
     "down": ("launcher.cli.down", "stop a run"),
-    "schema": ("launcher.cli.schema", "print the JSON Schema of recipe, manifest or cluster"),
+    "schema": ("launcher.cli.schema", "print the JSON Schema of a kind of file"),
     "config": ("launcher.cli.config", "say which files make up the configuration"),
     "completion": ("launcher.cli.completion", "print a completion script for a shell"),
 }

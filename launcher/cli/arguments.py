@@ -5,18 +5,41 @@ import json
 import os
 
 from launcher.cli.guard import Usage
+from launcher.execute.library import Files
+from launcher.model.config import default
 from launcher.model.duration import seconds
 from launcher.model.link import Edit, Request
+from launcher.model.linking import Linking
+from launcher.text.diagnostic import Place
+
+BUILT_IN = "local"
+"""The cluster where nobody names one: this machine."""
 
 
 def cluster(args: argparse.Namespace) -> str:
-    """The cluster asked for: `--cluster`, `$LAUNCH_CLUSTER`, else the built-in one."""
-    return args.cluster or os.environ.get("LAUNCH_CLUSTER") or "local"
+    """The cluster asked for. Raises Refused."""
+    return chosen(args)[0]
+
+
+def chosen(args: argparse.Namespace) -> tuple[str, Place | None]:
+    """The cluster asked for: `--cluster`, `$LAUNCH_CLUSTER`, the configured one, else the built-in one.
+
+    With it comes the place in a file that names it. Raises Refused for a `config.toml` that is wrong.
+    """
+    named = args.cluster or os.environ.get("LAUNCH_CLUSTER")
+    if named:
+        return named, None
+    files = Files()
+    found = default(Linking(files), files.config())
+    if found is None:
+        return BUILT_IN, None
+    return files.beside(found.place.document, found.cluster), found.place
 
 
 def request(args: argparse.Namespace, recipe: str) -> Request:
     """What is to be linked: `--set` and `--unset` in the order they were written."""
-    return Request(recipe, cluster(args), edits=tuple(Edit(word, unset=unset) for unset, word in args.edits))
+    name, place = chosen(args)
+    return Request(recipe, name, edits=tuple(Edit(word, unset=unset) for unset, word in args.edits), named=place)
 
 
 def duration(text: str) -> float:

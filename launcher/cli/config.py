@@ -13,19 +13,24 @@ from launcher.execute.world import Real
 from launcher.model.linking import Linking
 from launcher.model.merge import Layer, merge
 from launcher.model.site import LAYER, site
-from launcher.text.diagnostic import Refused
+from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
+from launcher.text.secret import mask
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """`path` prints one file a line, lowest first; `show` the cluster as TOML."""
-    name = arguments.cluster(args)
+    """`path` prints one file a line, lowest first; `show` the cluster as TOML, what looks like a secret masked."""
+    name, named = arguments.chosen(args)
     files = Files()
-    documents = files.cluster(name)
-    if not documents:
+    if named is None and not files.cluster(name):
         raise Usage(f"no cluster is named `{name}`", name, files.clusters(), _known(files))
-    terminal.say("\n".join(document.name for document in documents) if args.what == "path" else _shown(files, name))
-    if args.what == "path":
+    shown = _shown(files, name, named) if args.what == "show" or named else ""
+    if args.what == "show":
+        terminal.say(shown)
+    else:
+        terminal.say("\n".join(files.config_path(name)))
+        if named is not None:
+            terminal.note(f"`{name}` is what `{named.document.name}` names")
         folders = [SITE / "clusters", *(folder / "clusters" for folder in (config(Real().environ),) if folder)]
         terminal.note(
             f"overlaid by `{name}.toml` in {' and '.join(f'`{folder}`' for folder in folders)} where they exist"
@@ -33,12 +38,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _shown(files: Files, name: str) -> str:
+def _shown(files: Files, name: str, named: Place | None) -> str:
     linking = Linking(files)
-    found = site(linking, name)
+    found = site(linking, name, named)
     if found is None:
         raise Refused(linking.findings)
-    return toml(found.documents)
+    return mask(toml(found.documents))
 
 
 def toml(documents: Sequence[Document]) -> str:

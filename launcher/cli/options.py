@@ -13,7 +13,7 @@ GRAPHS = ("text", "mermaid")
 """`plan --graph`; a test holds it to `graph.GRAPHS`."""
 
 SHELLS = ("bash", "zsh", "fish")
-SCHEMAS = ("recipe", "manifest", "cluster")
+SCHEMAS = ("recipe", "manifest", "cluster", "config")
 
 _RECIPE = "`./my.toml`, `my.toml:VARIANT`, `-` for stdin, or the name of a shipped recipe (`quickstart`)"
 _RUN = "id of a run, the start of one, or `last`; `launch ps` lists them"
@@ -166,7 +166,8 @@ def _cluster(parser: Parser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="NAME|FILE",
-        help="where it runs; default `$LAUNCH_CLUSTER`, else `local`: this machine, no Slurm, no containers",
+        help="where it runs; default `$LAUNCH_CLUSTER`, else as `config.toml` says, else `local`: this machine, "
+        "no Slurm, no containers",
     )
 
 

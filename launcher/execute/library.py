@@ -8,6 +8,8 @@ Role manifests and clusters are found by the name of their file, in this order, 
 - role manifests: `manifests/` beside the recipes that the recipe extends, and beside the recipe itself,
 - clusters: the file that is named instead of a cluster.
 
+`config.toml` of the last two folders but one says what holds for every command, the user's above the site's.
+
 A role manifest replaces the one below it; cluster files of one name are overlaid, which is `link`'s affair.
 """
 
@@ -28,6 +30,7 @@ from launcher.text.suggest import nearest
 PACKAGE = Path(__file__).resolve().parents[1]
 SITE = Path("/etc/launch")
 STDIN = "-"
+CONFIG = "config.toml"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _PIECE = re.compile(r"\d+|[a-z]+")
@@ -125,6 +128,15 @@ class Files:
     def clusters(self) -> Sequence[str]:
         """Names of all clusters, sorted."""
         return sorted({name for folder in self._cluster_folders() for name in _names(folder)})
+
+    def config(self) -> Sequence[Document]:
+        """The files that set something for every command, the user's last. Raises Refused."""
+        paths = [folder / CONFIG for folder in self._folders]
+        return [self._document(path, self._shown(path)) for path in paths if _exists(path)]
+
+    def beside(self, document: Document, name: str) -> str:
+        """A file that a document names, as one that is named on the command line; anything else as it is."""
+        return str(self._located(name, document)[0]) if _is_path(name) else name
 
     def config_path(self, cluster: str) -> Sequence[str]:
         """Which files make the cluster, lowest first, as messages call them. Raises Refused."""

@@ -11,7 +11,7 @@ from launcher.model.option import PROGRAMS, known
 from launcher.model.site import Site, site
 from launcher.model.source import Edit, Source, source
 from launcher.model.staff import Staff
-from launcher.text.diagnostic import Diagnostic, Label, Refused, errors
+from launcher.text.diagnostic import Diagnostic, Label, Place, Refused, errors
 
 __all__ = ["Edit", "Request", "link"]
 
@@ -21,7 +21,7 @@ class Request:
     """What is to be linked. `recipe` is PATH or PATH:VARIANT, `cluster` a name or a file.
 
     `sets` (`KEY=VALUE`) are applied in their order, then `unsets` (`KEY`), then `edits`, which can be both
-    in the order of the command line.
+    in the order of the command line. `named` is the file that names the cluster, where it is not the command line.
     """
 
     recipe: str
@@ -29,12 +29,13 @@ class Request:
     sets: tuple[str, ...] = ()
     unsets: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+    named: Place | None = None
 
 
 def link(library: Library, request: Request) -> Job:
     """The job that a request means. Raises Refused with all that is wrong."""
     linking = Linking(library)
-    place = site(linking, request.cluster)
+    place = site(linking, request.cluster, request.named)
     edits = (*map(Edit, request.sets), *(Edit(word, unset=True) for word in request.unsets), *request.edits)
     recipe = source(linking, request.recipe, place.cluster.name if place else request.cluster, edits)
     if recipe is None:

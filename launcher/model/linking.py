@@ -1,7 +1,7 @@
 """What the parts of one link share: where documents come from, and what was found wrong so far."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from launcher.model.library import Library
@@ -66,6 +66,11 @@ class Written:
 
     def __call__(self, path: KeyPath, part: Literal["key", "value"]) -> Place:
         return Place(self.document, path, part)
+
+
+def placed(finding: Diagnostic, place: Place | None) -> Diagnostic:
+    """A finding about a file that a document names at `place`: it is the document's content that is wrong."""
+    return finding if finding.place or place is None else replace(finding, place=place, exit=3)
 
 
 def text(data: Mapping[str, Any], key: str) -> str | None:

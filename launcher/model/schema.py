@@ -1,16 +1,17 @@
-"""JSON Schemas of the three kinds of file as they are written, made from the models that read them."""
+"""JSON Schemas of the kinds of file as they are written, made from the models that read them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from launcher.model.cluster import Cluster
+from launcher.model.config import Config
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import RecipeFile, Table
 from launcher.model.value import FLAG_MARK
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-MODELS: Mapping[str, type[Table]] = {"recipe": RecipeFile, "manifest": Manifest, "cluster": Cluster}
+MODELS: Mapping[str, type[Table]] = {"recipe": RecipeFile, "manifest": Manifest, "cluster": Cluster, "config": Config}
 """Kind of file → the model of such a file."""
 
 _FIRST = ("schema", "extends", "name")

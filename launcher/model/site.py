@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from launcher.model.cluster import Cluster
 from launcher.model.job import Origin, Origins
-from launcher.model.linking import Linking, text
+from launcher.model.linking import Linking, placed, text
 from launcher.model.merge import Layer, merge
 from launcher.model.shape import read
 from launcher.text.diagnostic import Place, Refused
@@ -36,16 +36,16 @@ class Site:
         return [layer for layer in found if layer.data]
 
 
-def site(linking: Linking, name: str) -> Site | None:
-    """The cluster of that name or file, or None and findings."""
+def site(linking: Linking, name: str, named: Place | None = None) -> Site | None:
+    """The cluster of that name or file, or None and findings; `named` is where a file names it."""
     try:
         documents = tuple(linking.library.cluster(name))
     except Refused as refused:
-        linking.findings.extend(refused.diagnostics)
+        linking.findings.extend(placed(finding, named) for finding in refused.diagnostics)
         return None
     if not documents:
         help_ = linking.known(name, linking.library.clusters(), "clusters")
-        linking.refuse("unknown-cluster", f"no cluster is named `{name}`", None, help_, command=True)
+        linking.refuse("unknown-cluster", f"no cluster is named `{name}`", named, help_, command=named is None)
         return None
     before = len(linking.findings)
     clusters = [linking.read(Cluster, document) for document in documents]

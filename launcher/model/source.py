@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from launcher.model.job import Origins
-from launcher.model.linking import Linking, table, text
+from launcher.model.linking import Linking, placed, table, text
 from launcher.model.merge import Layer, Removal, merge, prune
 from launcher.model.recipe import Recipe, RecipeFile
 from launcher.model.shape import read
@@ -89,7 +89,7 @@ def _chain(linking: Linking, path: str) -> list[Document]:
         try:
             below = linking.library.recipe(base, documents[0])
         except Refused as refused:
-            linking.findings.extend(_placed(finding, place) for finding in refused.diagnostics)
+            linking.findings.extend(placed(finding, place) for finding in refused.diagnostics)
             break
         if below in documents:
             _circle(linking, documents, below, place)
@@ -107,11 +107,6 @@ def _circle(linking: Linking, documents: Sequence[Document], below: Document, pl
     names = [*names[names.index(below.name) :], below.name]
     message = " extends ".join(f"`{name}`" for name in names)
     linking.refuse("extends-cycle", f"recipes extend each other in a circle: {message}", place, "leave one out")
-
-
-def _placed(finding: Diagnostic, place: Place) -> Diagnostic:
-    """A finding about a file that a document names: it is the document's content that is wrong."""
-    return finding if finding.place else replace(finding, place=place, exit=3)
 
 
 def _layers(

@@ -84,6 +84,51 @@ def test_cluster_of_the_environment(launch: Program) -> None:
     assert chosen.startswith("quickstart on local: ")
 
 
+def configured(launch: Program, text: str) -> Path:
+    path = launch.home / "config" / "launch" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_configured_cluster(launch: Program) -> None:
+    path = configured(launch, 'schema = 1\ncluster = "gb300"\n')
+    assert launch("plan", "quickstart").stdout.startswith("quickstart on gb300: ")
+    assert launch("plan", "quickstart", env={"LAUNCH_CLUSTER": "local"}).stdout.startswith("quickstart on local: ")
+    assert launch("plan", "quickstart", "--cluster", "local").stdout.startswith("quickstart on local: ")
+    shown = launch("config", "path")
+    assert shown.stdout.endswith("gb300.toml\n")
+    assert shown.stderr.startswith(f"`gb300` is what `{path.relative_to(launch.home)}` names\n")
+    assert 'name = "gb300"' in launch("config", "show").stdout
+
+
+def test_configured_cluster_of_a_file(launch: Program) -> None:
+    path = configured(launch, 'schema = 1\ncluster = "./mine.toml"\n')
+    (path.parent / "mine.toml").write_text('schema = 1\nname = "mine"\nscheduler = "local"\n', encoding="utf-8")
+    assert launch("plan", "quickstart").stdout.startswith("quickstart on mine: ")
+
+
+WRONG = [
+    ('schema = 1\ncluster = "gb30"\n', "unknown-cluster", ":2:11", "did you mean `gb300`?"),
+    ('schema = 1\nclutser = "gb300"\n', "unknown-key", ":2:1", "did you mean `cluster`?"),
+    ('cluster = "gb300"\n', "missing-key", "", "write `schema = 1`"),
+    ("schema = 1\ncluster = 7\n", "wrong-type", ":2:11", ""),
+    ('schema = 1\ncluster = "', "toml-syntax", ":2:11", ""),
+    ('schema = 1\ncluster = "./absent.toml"\n', "file-absent", ":2:11", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "where", "help_"), WRONG, ids=[row[1] for row in WRONG])
+def test_configuration_that_is_wrong(launch: Program, text: str, code: str, where: str, help_: str) -> None:
+    configured(launch, text)
+    for verb in (("check", "quickstart"), ("config", "path"), ("config", "show")):
+        done = launch(*verb)
+        said = done.stdout + done.stderr
+        assert (done.returncode, f"error[{code}]" in said) == (3, True), said
+        assert f"config/launch/config.toml{where}" in said and help_ in said, said
+    assert launch("check", "quickstart", "--cluster", "local").returncode == 0
+
+
 def test_plan_in_json_is_what_render_prints(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "plan", "quickstart", "--json")
     assert (status, err, out.isascii()) == (0, "", True)
@@ -127,7 +172,7 @@ def test_render_on_another_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     assert " srun " in out and "--container-image=" in out
 
 
-@pytest.mark.parametrize("name", ["recipe", "manifest", "cluster"])
+@pytest.mark.parametrize("name", ["recipe", "manifest", "cluster", "config"])
 def test_schema(capsys: pytest.CaptureFixture[str], name: str) -> None:
     status, out, _ = run(capsys, "schema", name)
     assert (status, json.loads(out)) == (0, schemas()[name])

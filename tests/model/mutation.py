@@ -108,6 +108,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "images": {"a": "docker.io/a:1", "b": {"reference": "b", "versions": {"x": "1"}}},
         "models": {"m": "/m"},
     },
+    "config": {"schema": 1, "cluster": "gb300"},
 }
 
 VALUES = st.one_of(

@@ -68,11 +68,11 @@ def test_models_and_schemas_agree(kind: str, examples: int) -> None:
         assert validator.is_valid(document) is expected
 
     agree()
-    assert min(counts[True], counts[False]) > 8
+    assert min(counts[True], counts[False]) > 3
 
 
 def test_no_key_is_without_description() -> None:
     for kind, schema in SCHEMAS.items():
-        for table in (schema, *schema["$defs"].values()):
+        for table in (schema, *schema.get("$defs", {}).values()):
             for key, value in table.get("properties", {}).items():
                 assert value.get("description"), f"{kind}: {key}"
