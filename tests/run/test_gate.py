@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -168,3 +169,23 @@ def test_no_address_is_an_answer_too(kind: str, url: str) -> None:
     found = probe(Gate(kind, url, patience=0.2))
     assert not found.open
     assert found.said != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", Answer(False, "0 of 2 lines `watching`")),
+        ("watching\nwatching\n", Answer(True, "every line is there")),
+        ("srun: noise\nwatching\n", Answer(False, "1 of 2 lines `watching`")),
+        ("watching \nunwatching\nwatching\n", Answer(False, "1 of 2 lines `watching`")),
+        ("watching\n" * 3, Answer(True, "every line is there")),
+    ],
+)
+def test_lines_of_a_log(tmp_path: Path, text: str, wanted: Answer) -> None:
+    log = tmp_path / "log"
+    log.write_text(text)
+    assert probe(Gate("log", str(log), (Expect("watching", count=2),))) == wanted
+
+
+def test_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
+    assert probe(Gate("log", str(tmp_path / "none"))) == Answer(False, "No such file or directory")
