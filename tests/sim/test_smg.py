@@ -37,7 +37,8 @@ def ready(router: Program, **counts: int) -> Sequence[Any]:
         healthy = all(worker["is_healthy"] for worker in data["workers"])
         return data if healthy and data["stats"] == wanted else None
 
-    return until(look, f"SMG to have {wanted}")["workers"]
+    workers: Sequence[Any] = until(look, f"SMG to have {wanted}")["workers"]
+    return workers
 
 
 def url(worker: Program) -> str:

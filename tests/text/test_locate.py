@@ -31,7 +31,9 @@ def assert_located(text: str) -> None:
     data = tomllib.loads(text)
     found = locate.document(text)
     assert {path for path, _ in paths(data)} == set(found)
-    keys, values, wanted = [], [], ({}, {})
+    keys: list[str] = []
+    values: list[str] = []
+    wanted: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for number, (path, value) in enumerate(paths(data)):
         key, span = (text[slice(*where)] for where in found[path])
         if isinstance(path[-1], str):

@@ -1,6 +1,7 @@
 """The SARIF log: one whole as a literal, and what every one must hold."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -104,5 +105,6 @@ def test_each_result_names_its_rule() -> None:
     ],
 )
 def test_names_are_uris(name: str, uri: str) -> None:
-    (location,) = result(at(name, "x", 0))["locations"]  # type: ignore[misc, attr-defined]
+    found: Any = result(at(name, "x", 0))
+    (location,) = found["locations"]
     assert location["physicalLocation"]["artifactLocation"] == {"uri": uri}
