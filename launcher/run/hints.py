@@ -3,7 +3,52 @@
 import re
 from typing import Iterable, Optional, Tuple
 
+# As pyxis 0.20 and 0.24, enroot 4.1, Apptainer 1.4 and Slurm 22.05 and 24.11 write them.
+CONTAINERS: Tuple[Tuple[str, str], ...] = (
+    (
+        r"Invalid image format|could not open image|not a squashfs|failed to create container filesystem",
+        "the image is absent, cut short or no image: `ls -l` and `file` on the path named, on a compute node",
+    ),
+    (
+        r"failed to import docker image|MANIFEST_UNKNOWN|manifests/\S+ returned error code: 404",
+        "the registry has no such image or tag: look at the spelling of the reference in `[images]`",
+    ),
+    (
+        r"UNAUTHORIZED: auth|returned error code: 40[13]|Authenticating with user: <anonymous>",
+        "the registry wants credentials: `~/.config/enroot/.credentials`, or APPTAINER_DOCKER_USERNAME and _PASSWORD",
+    ),
+    (
+        r"Failed to connect|Could not resolve host",
+        "the node does not reach the registry: import the image to a file first",
+    ),
+    (
+        r"--container-mounts: source path does not exist|mount source \S+ doesn't exist|enroot-mount: failed to mount",
+        "a mount's source is not on that node: look at `[[mounts]]` of cluster and recipe",
+    ),
+    (r"couldn't chdir to", "the image has no such working directory"),
+    (
+        r"nvidia-container-cli|98-nvidia\.sh|driver\/library version mismatch",
+        "the hook that brings GPUs into containers failed on that node: `enroot` needs libnvidia-container there",
+    ),
+    (r"unrecognized option '--container", "pyxis is not set up on this cluster: `srun --help | grep container`"),
+    (
+        r"can not load PMIx library|Invalid MPI type|cannot find mpi plugin",
+        "`srun --mpi=list` shows the types of MPI that Slurm has; `[slurm] mpi` of the cluster chooses one",
+    ),
+    (r"Plugin initialization failed", "a plugin of Slurm fails on that node: tell the site's administrators"),
+    (r"Node failure on|NODE_FAIL", "a node of the job failed: Slurm has ended the job"),
+    (r"OUT_OF_MEMORY|oom[-_ ]kill", "the step used more memory than the job has: `[slurm]` may ask for more"),
+    (
+        r"More processors requested than permitted|Memory required by task is not available",
+        "the job has fewer CPUs or less memory than its steps want: compare `[node]` with `scontrol show job`",
+    ),
+    (r"DUE TO TIME LIMIT", "the job's time limit was reached: raise `[slurm] time`"),
+    (r"user namespace|newuidmap|fakeroot.*(?:fail|denied)", "user namespaces are not for ordinary users on that node"),
+)
+"""Known texts of what starts steps and containers."""
+
 HINTS: Tuple[Tuple[str, str], ...] = (
+    *CONTAINERS,
     (
         r"address already in use|errno 98\b|os error 98\b|EADDRINUSE",
         "another process has the port: `ss -ltnp` names it; `--set ports.shift=N` moves all of ours",

@@ -37,7 +37,7 @@ def test_hint(line: str, word: str | None) -> None:
 
 def test_every_hint_is_tried() -> None:
     found = {hints.hint([line]) for line, word in HINTS if word}
-    assert found == {advice for _, advice in hints.HINTS}
+    assert found == {advice for _, advice in hints.HINTS} - {advice for _, advice in hints.CONTAINERS}
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ have as many nodes as the plan. Exit code 5.""",
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 
 _HELP: Sequence[tuple[str, str]] = (
+    (r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"),
     (r"invalid partition|invalid partition name", "`sinfo` lists the partitions; `[slurm] partition` names one"),
     (
         r"invalid account|account/partition combination",
@@ -49,7 +50,6 @@ _HELP: Sequence[tuple[str, str]] = (
         r"unable to contact|socket timed out|connection refused|timed out on send",
         "slurmctld does not answer: `scontrol ping`",
     ),
-    (r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"),
 )
 _UNSURE = re.compile(r"timed out|unable to contact|communication|zero bytes|connection|expired", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:sbatch|scancel|squeue|srun|allocation failure): (?:error: )?|^(?:error|fatal): ")
