@@ -25,7 +25,7 @@ def test_the_task_is_read(said: str, number: str | None) -> None:
 def told(tmp_path: Path, said: str, *written: str) -> dict[str, object]:
     """What is told of a step whose `srun` said this, and whose tasks wrote that."""
     outputs = tuple(f"logs/ranks.{number}.log" for number in range(len(written)))
-    child = Child("ranks", "worker", ("sh", "-c", "exit 7"), outputs=outputs)
+    child = Child("ranks", "worker", ("sh", "-c", "exit 7"), cwd=str(tmp_path), outputs=outputs)
     running = start(child, Script("x", (), (child,)), str(tmp_path))
     (tmp_path / "logs/ranks.log").write_text(said)
     for output, text in zip(outputs, written, strict=True):
@@ -37,15 +37,12 @@ def told(tmp_path: Path, said: str, *written: str) -> dict[str, object]:
 
 
 def test_its_log_and_lines_are_told(tmp_path: Path) -> None:
-    said = "srun: cluster configuration lacks support for cpu binding\nsrun: error: node1: task 1: Exited with exit code 7\n"
+    line = "srun: error: node1: task 1: Exited with exit code 7"
+    said = f"srun: cluster configuration lacks support for cpu binding\n{line}\n"
     found = told(tmp_path, said, "ValueError: an effect\n", "RuntimeError: the cause\nmore\n")
     assert found["log"] == "logs/ranks.1.log"
     assert found["first_error"] == "RuntimeError: the cause"
-    assert found["last_lines"] == [
-        "RuntimeError: the cause",
-        "more",
-        "srun: error: node1: task 1: Exited with exit code 7",
-    ]
+    assert found["last_lines"] == ["RuntimeError: the cause", "more", line]
 
 
 def test_where_no_task_wrote_anything_srun_is_told(tmp_path: Path) -> None:
