@@ -9,8 +9,9 @@ from launcher.cli.plan import document
 from launcher.cli.render import sections
 from launcher.cli.view import gate, gate_in_full, overview, ranges, words
 from launcher.plan.step import Plan, Step, Target
+from launcher.render.sbatch import Submission
 from launcher.roles.base import Endpoint
-from launcher.run.script import Child, Expect, File, Gate, Script, load, ref
+from launcher.run.script import Allocation, Child, Expect, File, Gate, Node, Root, Script, load, ref
 
 IP = ref("ip", 0)
 HEALTH = Gate("http", f"http://{IP}:6100/health")
@@ -206,6 +207,39 @@ ready within 600 s
 
 variables of the shell that steps get
   PATH LC_*"""
+    )
+
+
+def test_render_of_a_job() -> None:
+    told = Allocation(
+        facts=("srun", f"--jobid={ref('job')}", "--", "python3", f"{ref('run')}/run.pyz"),
+        nodes=(Node(ports=(1, 2), paths=("/a b",), gpus=8), Node()),
+        steps=("squeue",),
+        signal=("scancel",),
+        kill=("scancel",),
+        roots=(Root("directory", f"/raid/{ref('id')}", ("rm", "-rf", f"/raid/{ref('id')}")),),
+    )
+    child = Child("w", "", ("srun",), env_from=("TOKEN",), env_prefix="APPTAINERENV_")
+    script = Script("sample", ("run",), (child,), allocation=told)
+    job = Submission(("sbatch", f"--comment={ref('id')}", f"{ref('run')}/job.sh"), "", ("PATH", "HOME"))
+    assert (
+        "\n\n".join(sections(script, job))
+        == """\
+job
+  words     sbatch --comment={id} {run}/job.sh
+  env from  PATH HOME
+
+asked of the nodes
+  words     srun --jobid={job} -- python3 {run}/run.pyz
+  node 0    ports 1 2, paths '/a b', 8 GPUs
+  node 1    nothing
+  left      directory /raid/{id}, removed by rm -rf /raid/{id}
+
+step w
+  role      none, lasting; its end ends the run
+  env from  APPTAINERENV_TOKEN
+  stop      TERM, KILL after 10 s
+  words     srun"""
     )
 
 
