@@ -12,7 +12,8 @@ from launcher.run.outcome import Verdict
 from launcher.run.script import Allocation, Script
 
 _FACTS = 120.0
-_ASKING = 5.0
+_ASKING = 10.0
+_AGAIN = 2
 _PAUSE = 0.05
 
 Wait = Callable[[float], bool]
@@ -63,6 +64,12 @@ class Inside:
     def why(self, blamed: Verdict, wait: Wait, *, signalled: bool = False) -> Verdict:
         """The verdict when a step has ended or a signal came (`blamed` says so): often Slurm was before it."""
         asked = self._do(job.question(self._known["job"]), _ASKING, wait)
+        for _ in range(_AGAIN):
+            if asked.exit == 0:
+                break
+            # When Slurm ends a job it signals everything in the batch step, this question too.
+            asked = self._do(job.question(self._known["job"]), _ASKING, wait)
+        self._journal.note("slurm", exit=asked.exit, said=asked.out.strip() or asked.err.strip())
         found = job.why(self._known["job"], asked.out, self._script.budgets.stop if signalled else None)
         return found or blamed
 
