@@ -1,12 +1,14 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Mount
 from launcher.render.pyxis import CODES, container, inside, make, seen, variables
 from launcher.render.roots import Shared
-from launcher.run.script import ref, shown
+from launcher.run.script import bind, ref, shown
 from launcher.text.diagnostic import Refused
 from tests.render.plans import site, step, words
 
@@ -51,6 +53,18 @@ def test_mounts_are_one_option_in_their_order():
     mounts = (Mount("/a", "/x"), Mount("/a", "/y", True), Mount("/b", "/z"))
     found = [word for word in words(container(step(mounts=mounts), on())) if "mounts" in word]
     assert found == ["--container-mounts={run}:/launch,/a:/x,/a:/y:ro,/b:/z"]
+
+
+PATHS = st.text(st.characters(codec="utf-8", exclude_characters='\0\n,:"$`\\\ufdd0\ufdd1'), min_size=1, max_size=8)
+
+
+@given(st.lists(st.tuples(PATHS, PATHS, st.booleans()), max_size=5))
+def test_mounts_are_joined_once_and_told_apart_again(parts):
+    mounts = tuple(Mount(f"/{source}", f"/{target}", flag) for source, target, flag in parts)
+    (word,) = [word for word in container(step(mounts=mounts), on()) if word.startswith("--container-mounts")]
+    entries = bind(word, {"run": "/r"}).removeprefix("--container-mounts=").split(",")
+    expected = [[each.source, each.target, *(["ro"] if each.read_only else [])] for each in mounts]
+    assert [entry.split(":") for entry in entries] == [["/r", "/launch"], *expected]
 
 
 @pytest.mark.parametrize(
