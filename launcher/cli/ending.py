@@ -7,7 +7,7 @@ from launcher.cli.guard import refuse
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run
 from launcher.execute.runs import Runs
-from launcher.execute.status import LOST, Status, status
+from launcher.execute.status import CREATED, LOST, Status, status
 from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, TIMEOUT
 from launcher.text.diagnostic import Diagnostic
 
@@ -18,8 +18,14 @@ _CODES: Mapping[str, str] = {
     CANCELLED: "job-ended",
     BROKEN: "run-broken",
     LOST: "run-broken",
+    CREATED: "run-broken",
 }
 _LINES = 10
+
+
+def unready(run: Run, terminal: Terminal, kind: Runs) -> int:
+    """Says how a run ended that somebody awaits; returns its exit code, 1 for one that was taken down before."""
+    return told(run, terminal, kind) or 1
 
 
 def told(run: Run, terminal: Terminal, kind: Runs) -> int:

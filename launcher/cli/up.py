@@ -114,7 +114,8 @@ def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:
         return 0
     if follower.left:
         return follower.leave()
-    return ending.told(follower.run, follower.terminal, follower.kind)
+    end = ending.unready if leave else ending.told
+    return end(follower.run, follower.terminal, follower.kind)
 
 
 def welcome(prepared: Prepared, run: Run) -> Iterator[str]:

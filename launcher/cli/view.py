@@ -83,9 +83,9 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    nodes = f"{plan.nodes} node{'s' * (plan.nodes != 1)}"
+    steps, nodes = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((len(plan.steps), "step"), (plan.nodes, "node")))
     return (
-        f"{plan.name} on {plan.cluster}: {len(plan.steps)} steps on {nodes}, ready within {plan.timeout:g} s\n"
+        f"{plan.name} on {plan.cluster}: {steps} on {nodes}, ready within {plan.timeout:g} s\n"
         f"model {plan.served_name} at {shown(plan.url)}"
     )
 

@@ -26,7 +26,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         for event in tail.read():
             ready = ready or event["event"] == "ready"
         if not live:
-            return ending.told(found, terminal, kind)
+            end = ending.told if ready or args.ended else ending.unready
+            return end(found, terminal, kind)
         if ready and not args.ended:
             terminal.say(status(found, kind).url or found.name)
             return 0

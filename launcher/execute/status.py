@@ -114,7 +114,7 @@ def _ended(run: Run, facts: dict[str, Any]) -> Status:
     if (run.path / files.OUTCOME).exists() or not _ours(run):
         return Status(UNKNOWN, exit=1, cause="the run directory was written by another version, or is damaged", **facts)
     if lock.holder(str(run.path)) is None:
-        return Status(CREATED, **facts)
+        return Status(CREATED, exit=1, cause="it was never started", **facts)
     return Status(LOST, exit=1, cause=_SILENT, **facts)
 
 

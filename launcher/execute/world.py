@@ -93,6 +93,8 @@ class Real:
                 timeout=patience,
                 check=False,
                 pass_fds=keep,
+                # Ctrl-C and hang-up of the terminal are ours to act on: a start or a submission is never cut in two.
+                start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"{words[0]} did not end within {patience:g} s") from error

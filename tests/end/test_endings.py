@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.cli.program import LAUNCH
-from tests.end.deployment import Deployment, ended
+from tests.end.deployment import Deployment, ended, until
 
 ALONE = """\
 schema = 1
@@ -195,3 +195,29 @@ def test_busy_port_that_was_moved(deployment: Deployment) -> None:
         refused = deployment.up(deployment.recipe(ALONE)).stderr
         advised = refused.partition("help: `--set ")[2].partition("`")[0]
         assert deployment.up(deployment.recipe(ALONE), "--wait", "--set", advised).returncode == 0
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.25])
+def test_ctrl_c_of_a_terminal_while_the_run_is_started(deployment: Deployment, delay: float) -> None:
+    """A terminal signals the whole process group: it must not reach what is being started."""
+    up = deployment.begin(deployment.recipe(ALONE))
+    until(lambda: deployment.runs, "a run directory")
+    with pytest.raises(subprocess.TimeoutExpired):
+        up.wait(delay or 0.001)
+    os.killpg(up.pid, signal.SIGINT)
+    code, _, err = ended(up)
+    assert code == 130, err
+    assert "error[" not in err
+    assert deployment.outcome()["by"] == "SIGINT"
+    assert deployment.left() == []
+
+
+def test_taken_down_before_it_was_ready_is_no_success(deployment: Deployment) -> None:
+    """A script that waits for a deployment must not take it for one."""
+    up = deployment.begin(deployment.recipe(SLOW), "--wait")
+    deployment.until("start")
+    wait = deployment.start("wait", deployment.run.name)
+    deployment.started.append(wait)
+    assert deployment("down", "last").returncode == 0
+    assert [ended(waiting)[0] for waiting in (up, wait)] == [1, 1]
+    assert deployment.outcome()["exit"] == 0

@@ -65,7 +65,7 @@ def test_live(run: Run, events: list[dict[str, Any]], state: str) -> None:
 
 
 def test_never_started(run: Run) -> None:
-    assert (status(run).state, status(run).live, status(run).exit) == ("created", False, None)
+    assert (status(run).state, status(run).live, status(run).exit) == ("created", False, 1)
 
 
 def test_lost(run: Run) -> None:
