@@ -1,17 +1,18 @@
 """What checks look at: a job, its adapters, and what follows from both, worked out once."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from launcher.model.job import Job
 from launcher.plan.outline import Outline, outline
 from launcher.roles.base import Adapters, Endpoint, nominal
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic
 from launcher.text.suggest import Suggestions
 
 
-@dataclass(frozen=True)
+@record
 class Case:
     """One job under check. `suggestions` is the budget all checks share."""
 

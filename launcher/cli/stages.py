@@ -1,7 +1,6 @@
 """From the words of the command line to a checked job: link → check, for every verb that reads a recipe."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from launcher.checks import check
 from launcher.execute.adapters import load
@@ -10,10 +9,11 @@ from launcher.model.job import Job
 from launcher.model.library import Library
 from launcher.model.link import Request, link
 from launcher.roles.base import Adapters
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Refused, errors
 
 
-@dataclass(frozen=True)
+@record
 class Checked:
     """A job, the adapters of its roles, and what the checks found: warnings, errors as well."""
 

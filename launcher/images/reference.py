@@ -7,8 +7,9 @@ registry by the name `docker.io`, so Docker Hub's is left out.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from launcher.run.record import record
 
 HUB = "docker.io"
 _HUBS = frozenset({HUB, "index.docker.io", "registry-1.docker.io"})
@@ -28,7 +29,7 @@ _USER = re.compile(r"[A-Za-z0-9_.!~*'()%;:&=+$,-]+")
 _DAEMON = re.compile(r"[A-Za-z0-9/._:-]+")
 
 
-@dataclass(frozen=True)
+@record
 class Reference:
     """An image of a registry. `tag` is `latest` where the text names neither tag nor digest."""
 
@@ -49,7 +50,7 @@ class Reference:
         return (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
 
 
-@dataclass(frozen=True)
+@record
 class Daemon:
     """An image in the store of a Docker or Podman daemon on the node that imports it."""
 
@@ -60,7 +61,7 @@ class Daemon:
         return f"{self.scheme}://{self.name}"
 
 
-@dataclass(frozen=True)
+@record
 class File:
     """An image file; `path` starts with `/` or `.`."""
 

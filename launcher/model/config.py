@@ -1,13 +1,13 @@
 """What a user or a site sets for every command: `config.toml`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
 from launcher.model.linking import Linking
 from launcher.model.recipe import Table
 from launcher.model.value import Schema
+from launcher.run.record import record
 from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
 
@@ -23,7 +23,7 @@ class Config(Table):
     )
 
 
-@dataclass(frozen=True)
+@record
 class Default:
     """The cluster that is meant where nobody names one, and where that was written."""
 

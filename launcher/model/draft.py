@@ -1,7 +1,6 @@
 """A role on the way: merged, not yet sound; what its image, version, preamble and mounts are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from launcher.model.equipment import Kit
@@ -10,6 +9,7 @@ from launcher.model.linking import Linking, text
 from launcher.model.merge import Twice
 from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
+from launcher.run.record import mutable
 from launcher.run.script import CLOSE, OPEN
 from launcher.text.diagnostic import Diagnostic, Label, Place
 from launcher.text.document import Document, KeyPath
@@ -20,7 +20,7 @@ MANIFEST = "role manifest"
 _LATE = (OPEN, CLOSE, "\0")
 
 
-@dataclass
+@mutable
 class Draft:
     """`data` is what was merged for the role, `chains` where each key of it came from."""
 

@@ -1,15 +1,16 @@
 """The role manifests of a link: found by name, read once, and whether they fit the role that names them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from launcher.model.job import ROUTER, WORKERS
 from launcher.model.linking import Linking
 from launcher.model.manifest import Manifest
+from launcher.run.record import record
 from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
 
 
-@dataclass(frozen=True)
+@record
 class Kit:
     """A role manifest and the document it was read from."""
 
@@ -17,7 +18,7 @@ class Kit:
     manifest: Manifest
 
 
-@dataclass(frozen=True)
+@record
 class Equipment:
     """What was asked of the library so far: documents (None: there is none), and those that could be read."""
 

@@ -1,11 +1,12 @@
 """Who set a key of a job, and to what: `launch plan --explain KEY`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from launcher.model.job import ROUTER, Job, Origin, Origins
 from launcher.model.spelling import recipe_key
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.document import Document, KeyPath, dotted
 from launcher.text.parse import keypath
@@ -15,7 +16,7 @@ CLUSTER = "cluster"
 """First part of a key that is looked up in the cluster file."""
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """One place that set a key: the layer as people call it, where it stands, the value there."""
 

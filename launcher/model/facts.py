@@ -1,25 +1,26 @@
 """Questions an audit asks of the world, and their answers. Facts only refuse; they never change a plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from launcher.run.record import record
 
-@dataclass(frozen=True)
+
+@record
 class Port:
     """Can this user listen on TCP port `number`?"""
 
     number: int
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """Is the environment variable set in the submitting shell?"""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """Is `name` (a word, or a path) a program that can be run? `first` is a directory looked in before PATH."""
 
@@ -27,7 +28,7 @@ class Program:
     first: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Module:
     """Can the interpreter `python` run `-m name`?"""
 
@@ -35,38 +36,38 @@ class Module:
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Syntax:
     """Is `text` shell that bash can parse?"""
 
     text: str
 
 
-@dataclass(frozen=True)
+@record
 class Folder:
     """Where does this user keep the launcher's files of a kind? The answer's text is the path."""
 
     kind: Literal["config", "data"]
 
 
-@dataclass(frozen=True)
+@record
 class Partitions:
     """Which partitions has Slurm? `yes` unless Slurm does not answer."""
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """Which options that begin so does `srun` know? The answer has them as `words`, without dashes."""
 
     start: str
 
 
-@dataclass(frozen=True)
+@record
 class Mpis:
     """Which types of MPI does `srun` know? The answer has them as `words`."""
 
 
-@dataclass(frozen=True)
+@record
 class Accounts:
     """Which accounts may this user charge? Not `yes` where Slurm keeps no accounts, or tells none."""
 
@@ -74,7 +75,7 @@ class Accounts:
 Question = Port | Variable | Program | Module | Syntax | Folder | Partitions | Options | Mpis | Accounts
 
 
-@dataclass(frozen=True)
+@record
 class Partition:
     """A partition of Slurm: `limit` is in seconds, None where there is none; `gres` is what a node has."""
 
@@ -86,7 +87,7 @@ class Partition:
     default: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Answer:
     """`yes`, or not and `text` says what was found instead; `where` says where it was looked for. Questions for a list
     are answered by `words`, or `partitions`.

@@ -1,13 +1,14 @@
 """The job: recipe, cluster and role manifests linked into what is to run, each key with its origins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import FlagValue, Mount, Recipe
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place
 from launcher.text.document import Document, KeyPath
 
@@ -20,7 +21,7 @@ ROUTER = "router"
 """Reserved role name: the role made from `[router]`."""
 
 
-@dataclass(frozen=True)
+@record
 class Origin:
     """One place that set a key: `path` in `document`; `layer` is what people call it (`[defaults]`, `--set`)."""
 
@@ -29,7 +30,7 @@ class Origin:
     layer: str
 
 
-@dataclass(frozen=True)
+@record
 class Origins:
     """Key path → every place that set it, lowest first; the last one won."""
 
@@ -47,7 +48,7 @@ class Origins:
         return Place(self.fallback, ())
 
 
-@dataclass(frozen=True)
+@record
 class Role:
     """A role with everything merged: cluster < role manifest < `[defaults]` (workers) < the role's table.
 
@@ -81,7 +82,7 @@ class Role:
         return self.origins.place(path, part)
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
     the router (`direct` where the recipe has none) last. `manifests` names all role manifests there are;

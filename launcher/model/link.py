@@ -1,7 +1,5 @@
 """Linking: recipe, cluster and role manifests become one job, or everything that is wrong with them is said."""
 
-from dataclasses import dataclass
-
 from launcher.model.catalogue import Catalogue
 from launcher.model.equipment import Equipment
 from launcher.model.job import Job
@@ -11,12 +9,13 @@ from launcher.model.option import PROGRAMS, known
 from launcher.model.site import Site, site
 from launcher.model.source import Edit, Source, source
 from launcher.model.staff import Staff
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Label, Place, Refused, errors
 
 __all__ = ["Edit", "Request", "link"]
 
 
-@dataclass(frozen=True)
+@record
 class Request:
     """What is to be linked. `recipe` is PATH or PATH:VARIANT, `cluster` a name or a file.
 

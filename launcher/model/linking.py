@@ -1,13 +1,14 @@
 """What the parts of one link share: where documents come from, and what was found wrong so far."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeVar
 
 from launcher.model.library import Library
 from launcher.model.merge import Twice
 from launcher.model.recipe import Table
 from launcher.model.shape import read
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Label, Place
 from launcher.text.document import Document, KeyPath
 from launcher.text.suggest import Suggestions
@@ -15,7 +16,7 @@ from launcher.text.suggest import Suggestions
 T = TypeVar("T", bound=Table)
 
 
-@dataclass(frozen=True)
+@record
 class Linking:
     """One link under way."""
 
@@ -58,7 +59,7 @@ class Linking:
             )
 
 
-@dataclass(frozen=True)
+@record
 class Written:
     """Where key paths of a document stand: in that document."""
 

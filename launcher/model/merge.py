@@ -5,17 +5,18 @@ later layer decides the spelling too. What counts as one key is the `Identity` t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from launcher.model.job import Origin
+from launcher.run.record import mutable, record
 from launcher.text.document import Document, KeyPath
 
 Identity = Callable[[KeyPath, str], str]
 """(key path of the table, key) → what tells the key from others of its table."""
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """A table to be laid over what is below. `data` stands at `path` of `document`; `name` is what people call it."""
 
@@ -25,7 +26,7 @@ class Layer:
     path: KeyPath = ()
 
 
-@dataclass(frozen=True)
+@record
 class Removal:
     """A key taken out of what is below: `document` is the word that says so."""
 
@@ -33,7 +34,7 @@ class Removal:
     path: KeyPath
 
 
-@dataclass(frozen=True)
+@record
 class Twice:
     """One key written twice in one table under two spellings."""
 
@@ -41,7 +42,7 @@ class Twice:
     second: Origin
 
 
-@dataclass
+@mutable
 class Node:
     """A key of the merged tree as the last layer spelt it: its origins, lowest first, and a value or a table."""
 
@@ -51,7 +52,7 @@ class Node:
     table: dict[str, "Node"] | None = None
 
 
-@dataclass
+@mutable
 class Merged:
     """What came out: the tree, and keys written twice in one layer."""
 

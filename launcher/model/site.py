@@ -1,20 +1,20 @@
 """The cluster of a link: its files overlaid by name, and what they mean."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from launcher.model.cluster import Cluster
 from launcher.model.job import Origin, Origins
 from launcher.model.linking import Linking, placed, text
 from launcher.model.merge import Layer, merge
 from launcher.model.shape import read
+from launcher.run.record import record
 from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
 
 LAYER = "cluster"
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """The cluster, its documents lowest first, and where its keys were written."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from launcher.model.job import Origins
@@ -11,6 +10,7 @@ from launcher.model.merge import Layer, Removal, merge, prune
 from launcher.model.recipe import Recipe, RecipeFile
 from launcher.model.shape import read
 from launcher.model.spelling import recipe_key
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place, Refused, Severity
 from launcher.text.document import Document, KeyPath, dotted
 from launcher.text.parse import assignment, keypath
@@ -24,7 +24,7 @@ FILE_KEYS = ("extends", "variants", "on")
 _VARIANT = re.compile("(.+):([A-Za-z0-9][A-Za-z0-9_.-]*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@record
 class Edit:
     """A word of `--set` (`KEY=VALUE`) or `--unset` (`KEY`)."""
 
@@ -32,7 +32,7 @@ class Edit:
     unset: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """The recipe as it was put together. `recipe` is None where it was refused; `data` is what was merged."""
 

@@ -1,7 +1,6 @@
 """The roles of a link: each put together from cluster, role manifest, `[defaults]` and its own table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from launcher.model.catalogue import Catalogue, stand_in
 from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
@@ -14,6 +13,7 @@ from launcher.model.recipe import NO_ROUTER
 from launcher.model.site import Site
 from launcher.model.source import Source
 from launcher.model.spelling import program_key, role_key
+from launcher.run.record import record
 from launcher.text.diagnostic import Refused, errors
 from launcher.text.document import dotted
 
@@ -21,7 +21,7 @@ _LAID_UNDER = ("image", "env", "flags", "setup")
 """Keys of a role manifest that lie under the recipe's."""
 
 
-@dataclass(frozen=True)
+@record
 class Post:
     """A role that is to be filled: `path` is its table in the recipe, `own` what the recipe says there."""
 
@@ -35,7 +35,7 @@ class Post:
         return "kind" if self.name == ROUTER else "manifest"
 
 
-@dataclass(frozen=True)
+@record
 class Staff:
     """What all roles of one link are made from."""
 
@@ -119,7 +119,7 @@ class Staff:
             return None
 
 
-@dataclass(frozen=True)
+@record
 class Fixed:
     """What was found out about a role beside what was merged."""
 

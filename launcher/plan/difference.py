@@ -1,8 +1,10 @@
 """What two plans have not in common. Both are JSON-ready data: one of them may be a run's, written long ago."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from launcher.run.record import record
 
 SCHEMA = 1
 
@@ -18,7 +20,7 @@ Change = tuple[Any, Any]
 """A value before and after; None where there is none."""
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """Things of one kind by name: those that only one plan has, and the fields of those that changed."""
 
@@ -30,7 +32,7 @@ class Group:
         return bool(self.added or self.removed or self.changed)
 
 
-@dataclass(frozen=True)
+@record
 class Difference:
     """`plan` has what changed of the plan as a whole; `groups` has one for each of `GROUPS`."""
 

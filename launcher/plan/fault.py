@@ -1,14 +1,14 @@
 """What cannot be planned, as data; one page for each kind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from launcher.model.job import Job
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place
 from launcher.text.document import KeyPath
 
 
-@dataclass(frozen=True)
+@record
 class Fault:
     """Something the plan cannot meet. `kind` is a key of `KINDS`; `path` is relative to `role`, or to the
     recipe where that is None; `message` and `help` are worded for a Diagnostic.

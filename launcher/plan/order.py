@@ -1,16 +1,16 @@
 """Order: what must be open before a role may start."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from launcher.model.job import Role
 from launcher.plan.fault import Fault
+from launcher.run.record import record
 
 WORKERS = "workers"
 """In a manifest's `after`: every worker role."""
 
 
-@dataclass(frozen=True)
+@record
 class Order:
     """Role → roles whose gates must be open before it starts. With faults, those waits are left out."""
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from launcher.model.job import Job, Role
 from launcher.plan.fault import Fault
@@ -10,9 +9,10 @@ from launcher.plan.order import Order, order
 from launcher.plan.place import Layout, place
 from launcher.plan.ports import Allocation, allocate
 from launcher.roles.base import Adapters, Replica
+from launcher.run.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Outline:
     """What is fixed before any command is built; `front` is the role that owns the public port. What has a
     fault is left out of `replicas`.

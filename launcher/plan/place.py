@@ -12,16 +12,17 @@ first replica. Dedicated nodes are numbered after the shared ones.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from launcher.model.job import Role
 from launcher.plan.fault import Fault
+from launcher.run.record import mutable, record
 
 HEAD = "head"
 DEDICATED = "dedicated"
 
 
-@dataclass(frozen=True)
+@record
 class Seat:
     """Where one replica sits: indices into the allocation, and the device numbers it has on each of them."""
 
@@ -31,7 +32,7 @@ class Seat:
     gpus: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """`nodes` is how many nodes are used, `seats` stand in the order of roles and replicas, `idle` counts
     GPUs of the used nodes that no replica has.
@@ -43,7 +44,7 @@ class Layout:
     faults: tuple[Fault, ...]
 
 
-@dataclass
+@mutable
 class _Pool:
     """Nodes that roles share. `used` counts the GPUs taken of each, `first` remembers for each size the
     first node that may still have room: room only shrinks, so it never moves back.
@@ -79,7 +80,7 @@ _SHARED = ""
 _Loose = tuple[str, Seat]
 
 
-@dataclass
+@mutable
 class _Floor:
     gpus: int
     pools: dict[str, _Pool] = field(default_factory=dict)

@@ -1,7 +1,6 @@
 """From a job to its plan. Asks nothing of the world: the same job gives the same bytes everywhere."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from launcher.model.duration import seconds
 from launcher.model.job import Job, Role
@@ -13,6 +12,7 @@ from launcher.plan.share import share
 from launcher.plan.step import Mount, Plan, Step, Target
 from launcher.roles.base import Adapters, Net, Replica, Task
 from launcher.roles.placeholder import WORKERS_FILE
+from launcher.run.record import record
 from launcher.run.script import Gate, Stop, ref
 from launcher.text.diagnostic import Refused
 
@@ -21,7 +21,7 @@ _COMPLETION_SECONDS = 60.0
 _COMPLETION_EVERY = 0.5
 
 
-@dataclass(frozen=True)
+@record
 class _Part:
     """A step before it knows the others."""
 
@@ -32,7 +32,7 @@ class _Part:
     rank: int
 
 
-@dataclass(frozen=True)
+@record
 class _Kind:
     """What all steps of a role have in common."""
 

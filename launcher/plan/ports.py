@@ -1,12 +1,13 @@
 """Ports: unique on a node, allocated from the role manifests' bases, known before any command is built."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from launcher.model.manifest import Port
 from launcher.model.recipe import Ports
 from launcher.plan.fault import Fault
 from launcher.plan.place import Seat
+from launcher.run.record import mutable, record
 
 HTTP = "http"
 """Name of the port an API is served on; the front role's is the public one."""
@@ -16,7 +17,7 @@ HIGHEST = 65535
 _PUBLIC = 8000
 
 
-@dataclass(frozen=True)
+@record
 class Allocation:
     """`ports` has, for each seat in order, its ports by name on its first node; `public` is the port of the
     public URL.
@@ -27,7 +28,7 @@ class Allocation:
     faults: tuple[Fault, ...]
 
 
-@dataclass
+@mutable
 class _Node:
     """Ports of one node. `following` remembers where the last search of its kind ended: ports are never
     given back, so everything before it is still taken.

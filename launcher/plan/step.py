@@ -1,13 +1,14 @@
 """The plan as a value: what people look at, what goldens hold, what `render` turns into a Script."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from launcher.roles.base import Endpoint
+from launcher.run.record import record
 from launcher.run.script import File, Gate, Stop
 
 
-@dataclass(frozen=True)
+@record
 class Mount:
     """A directory or file of the host, seen in the step's container."""
 
@@ -16,7 +17,7 @@ class Mount:
     read_only: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One step. `nodes` are indices into the allocation, `gpus` device numbers on each of them; `cpus`
     and `memory` (MiB) are its share of a node, None where unknown or without GPUs. `tasks` is how many
@@ -51,7 +52,7 @@ class Step:
     stop: Stop = field(default_factory=Stop)
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """One Prometheus scrape target: `address` is host and port, `path` the metrics path."""
 
@@ -61,7 +62,7 @@ class Target:
     path: str
 
 
-@dataclass(frozen=True)
+@record
 class Component:
     """Nodes that are asked for alike: all of a job, or one component of a heterogeneous one.
 
@@ -76,7 +77,7 @@ class Component:
     segment: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Batch:
     """What Slurm is asked for. `time` is in seconds; None is Slurm's default. `sbatch` and `srun` are further
     words; nodes of the plan are numbered through the components.
@@ -100,7 +101,7 @@ class Batch:
         raise IndexError(node)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """The whole deployment. `url` is the public base URL, `ready` what must hold at the end, `timeout` seconds;
     `batch` is None where there is no Slurm.

@@ -11,17 +11,17 @@ preparing step runs the preamble once there and the tasks join read-only: what i
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from launcher.images.reference import number
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Plan, Step
+from launcher.run.record import record
 from launcher.run.script import ref
 
 _JOIN_SINCE = (0, 14)
 
 
-@dataclass(frozen=True)
+@record
 class Shared:
     """A root made on each of `nodes`. `name` has no late references; `step` is one that joins it, as a sample;
     with `setup` the step's preamble is run in it.

@@ -8,12 +8,12 @@ batch script alone before the time limit, perhaps a minute early.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from launcher.model import timelimit
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Batch, Component, Plan
 from launcher.render.script import stop_budget
+from launcher.run.record import record
 from launcher.run.script import ref
 
 JOB = "job.sh"
@@ -29,7 +29,7 @@ _MEMORY = ("--mem=", "--mem-per-cpu=", "--mem-per-gpu=")
 _NOTICE = 10
 
 
-@dataclass(frozen=True)
+@record
 class Submission:
     """`argv` are the words of `sbatch`, with the late references `run` and `id` (the run directory and its name);
     `script` is the text of `RUN/job.sh`, `inherit` the variables of the shell that `sbatch` gets (those that

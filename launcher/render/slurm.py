@@ -1,7 +1,7 @@
 """Steps of a plan as `srun`s, each in its container or in none, and the steps that prepare roots for them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from launcher.model.cluster import Cluster
 from launcher.plan.file import SITE_SETUP
@@ -9,6 +9,7 @@ from launcher.plan.step import Batch, Plan, Step
 from launcher.render import apptainer, bare, enter, pyxis
 from launcher.render.roots import Shared
 from launcher.render.srun import outputs, srun
+from launcher.run.record import record
 from launcher.run.script import Child, File, Root
 
 PREPARE = "launch.prepare"
@@ -16,7 +17,7 @@ PREPARE = "launch.prepare"
 _Words = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Runtime:
     """How a kind of container is started. `command` are the words behind srun's own (options of pyxis, then `--`),
     `prepare` those of the step that makes a root, `variables` the environment of `srun`, `roots` what the run

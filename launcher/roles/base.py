@@ -1,12 +1,13 @@
 """What an adapter is: how one kind of role becomes ports, endpoints and commands."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from launcher.model.job import Job, Mode, Role
 from launcher.model.manifest import Port
+from launcher.run.record import record
 from launcher.run.script import Gate
 from launcher.text.diagnostic import Diagnostic
 
@@ -15,7 +16,7 @@ Scheme = Literal["http", "grpc"]
 Handoff = Literal["none", "kv_transfer_params", "bootstrap"]
 
 
-@dataclass(frozen=True)
+@record
 class Endpoint:
     """One address a router may call. Routers judge this, never another adapter's name.
 
@@ -34,7 +35,7 @@ class Endpoint:
     bootstrap: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Replica:
     """One replica placed: `nodes` are node indices of the allocation, `gpus` the device numbers it has on
     each of them, `ports` its ports by name on its first node.
@@ -48,7 +49,7 @@ class Replica:
     ports: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Net:
     """What every command may know: all endpoints and ports exist before any command is built.
 
@@ -76,7 +77,7 @@ class Net:
         return sum(1 for endpoint in self.endpoints if endpoint.mode == what)
 
 
-@dataclass(frozen=True)
+@record
 class Task:
     """What one step runs: words with late references, environment, and the gates that end its start.
 

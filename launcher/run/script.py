@@ -8,8 +8,10 @@ directory. `bind` puts those in; nothing else is decided after planning.
 import dataclasses
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from launcher.run.record import record
 
 SCHEMA = 1
 
@@ -49,7 +51,7 @@ def shown(text: str) -> str:
     return _REFERENCE.sub(lambda found: "{%s}" % found.group(1), text)
 
 
-@dataclass(frozen=True)
+@record
 class Expect:
     """What a gate wants to see in an answer.
 
@@ -65,7 +67,7 @@ class Expect:
     where: Dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Gate:
     """A condition that is asked again and again until it holds.
 
@@ -83,7 +85,7 @@ class Gate:
     patience: float = 5.0
 
 
-@dataclass(frozen=True)
+@record
 class Stop:
     """How a child is asked to end: `signal` to its group, then KILL after `seconds`."""
 
@@ -91,7 +93,7 @@ class Stop:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True)
+@record
 class File:
     """A file of the run directory, written when the slots are bound and before anything starts.
 
@@ -105,7 +107,7 @@ class File:
     mode: int = 0o600
 
 
-@dataclass(frozen=True)
+@record
 class Child:
     """One process the supervisor starts and watches.
 
@@ -138,7 +140,7 @@ class Child:
     last: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Budgets:
     """Seconds: `ready` until every gate of `Script.ready` is open; `stop` for the whole teardown."""
 
@@ -146,7 +148,7 @@ class Budgets:
     stop: float = 30.0
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """One node of an allocation. `ports` must be free there and `paths` exist before anything starts; Slurm
     must show `gpus` GPUs there as 0, 1, … (masks count so; 0: it does not matter), and steps that were planned
@@ -163,7 +165,7 @@ class Node:
     tell: Tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Root:
     """What a run leaves on its nodes unless somebody takes it away, however the run ends.
 
@@ -176,7 +178,7 @@ class Root:
     remove: Tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Allocation:
     """What the supervisor must know inside a Slurm job.
 
@@ -206,7 +208,7 @@ def step_name(child: str, run: str) -> str:
     return "%s@%s" % (child, run)
 
 
-@dataclass(frozen=True)
+@record
 class Script:
     """Everything the supervisor executes.
 

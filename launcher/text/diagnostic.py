@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from launcher.run.record import record
 from launcher.text.document import Document, KeyPath, Span
 
 
@@ -15,7 +16,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """A key path of a document (`part` picks the key or the value), or `length` characters from `offset`.
 
@@ -43,7 +44,7 @@ class Place:
         return Span(start, min(start + self.length, size))
 
 
-@dataclass(frozen=True)
+@record
 class Label:
     """A further place that explains the finding, in the same document or another."""
 
@@ -51,7 +52,7 @@ class Label:
     message: str
 
 
-@dataclass(frozen=True)
+@record
 class Diagnostic:
     """One finding. `code` is the name of the check (`launch explain CODE`).
 

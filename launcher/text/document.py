@@ -4,10 +4,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
+from launcher.run.record import record
 from launcher.text import locate
 from launcher.text.secret import mask
 
@@ -32,7 +33,7 @@ def _quoted(part: str) -> str:
     return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """Characters `start` (included) to `end` (excluded) of a document's text."""
 
@@ -40,7 +41,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Document:
     """`name` is what messages show (a path as the user gave it, `<stdin>`, `--set`); `data` what `text` means.
 
@@ -52,6 +53,9 @@ class Document:
     text: str
     data: Mapping[str, Any]
     located: Mapping[KeyPath, locate.Located] | None = field(default=None, repr=False)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def span(self, path: KeyPath, part: Literal["key", "value"] = "value") -> Span:
         """Where `path` stands in `text`; the key of the nearest parent for a path that does not exist.

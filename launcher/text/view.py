@@ -1,8 +1,8 @@
 """Findings as every report tells them: sorted, each place looked up, no secret of the files in any word."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place, Severity, ordered
 from launcher.text.document import KeyPath
 from launcher.text.secret import mask
@@ -14,7 +14,7 @@ LEFT_OUT = "findings-left-out"
 """Code of what stands for the others."""
 
 
-@dataclass(frozen=True)
+@record
 class Region:
     """A place in words people use: lines and columns from 1, the end excluded; columns count characters.
 
@@ -36,7 +36,7 @@ class Region:
         return not self.document.startswith(("-", "<"))
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """A diagnostic whose places are regions; `labels` are (region, message)."""
 
