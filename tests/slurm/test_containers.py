@@ -123,7 +123,7 @@ def test_worker_and_router_answer_a_client_on_another_node(site: Bed, run: Path,
         "{'Content-Type': 'application/json'})\nprint(r.urlopen(q, timeout=5).read().decode())"
     )
     first = [*step(site, "node1"), *words(runtime, run), *worker]
-    second = [*step(site, "node2"), *words(runtime, run, image.SERVING), *router]
+    second = [*step(site, "node2"), *words(runtime, run, image.ROUTER), *router]
     client = [*step(site, "node1"), "--", "/usr/bin/python3", "-c", ask]
     with running(site, first, run / "worker.log"):
         # A router that finds no worker at its start looks again after 30 s.

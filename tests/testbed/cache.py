@@ -24,7 +24,7 @@ def made(name: str, parts: Iterable[object], make: Callable[[Path], None]) -> Pa
     """The file or folder `name` made out of `parts`, whose text decides whether it is still the same.
 
     `make` writes it to the path it is given. One process makes it; others wait for that one. Others of its name, made
-    of other parts, are removed a day later: another run may be using them.
+    of other parts, are removed when nobody has asked for them for a while.
     """
     goal = place(name, parts)
     stem, dot, suffix = name.partition(".")
@@ -32,6 +32,7 @@ def made(name: str, parts: Iterable[object], make: Callable[[Path], None]) -> Pa
     with (FOLDER / f".{stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if goal.exists():
+            os.utime(goal)
             return goal
         with tempfile.TemporaryDirectory(dir=FOLDER, prefix=f".{stem}.") as scratch:
             Path(scratch).chmod(0o755)
@@ -39,12 +40,12 @@ def made(name: str, parts: Iterable[object], make: Callable[[Path], None]) -> Pa
             os.utime(Path(scratch) / name)
             (Path(scratch) / name).replace(goal)
         for old in FOLDER.glob(f"{stem}-{'?' * 16}{dot}{suffix}"):
-            if time.time() - old.stat().st_mtime > _DAY:
+            if time.time() - old.stat().st_mtime > _WHILE:
                 _remove(old)
     return goal
 
 
-_DAY = 86400
+_WHILE = 1800
 
 
 def _remove(old: Path) -> None:

@@ -27,11 +27,18 @@ fi
 export PATH
 """
 
-_PROGRAMS = {"busybox": "busybox-static", "mksquashfs": "squashfs-tools", "bash": "bash", "ldd": "libc-bin"}
+_PROGRAMS = {
+    "busybox": "busybox-static",
+    "mksquashfs": "squashfs-tools",
+    "bash": "bash",
+    "ldd": "libc-bin",
+    "strip": "binutils",
+}
 _VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _SITE = f"usr/local/lib/python{_VERSION}/site-packages"
 _UNWANTED = shutil.ignore_patterns(
-    "__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo", "site-packages", "config-*"
+    *("__pycache__", "test", "tests", "site-packages", "config-*", "_tkinter*", "_test*", "_ctypes_test*"),
+    *("idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
 )
 
 
@@ -76,6 +83,9 @@ ENTRY = Image(
 ENGINE = Image("engine", python=True, distributions=("pip",), launcher=True)
 """Python, pip and the simulated engine."""
 
+ROUTER = Image("router", python=True, distributions=("smg",))
+"""The router of the quickstart alone."""
+
 SERVING = Image("serving", python=True, distributions=("pip", "smg"), launcher=True)
 """The same and the router of the quickstart."""
 
@@ -113,7 +123,7 @@ def _fill(image: Image, place: Path) -> None:
     if image.launcher:
         # The launcher changes every day, what lies below it does not.
         below = root(replace(image, name=f"{image.name}_below", launcher=False))
-        subprocess.run(["cp", "-a", below, place], check=True)
+        subprocess.run(["cp", "--archive", "--link", below, place], check=True)
         shutil.copytree(PROJECT / "launcher", place / _SITE / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
         _compile(place, place / _SITE / "launcher")
         return
@@ -132,6 +142,11 @@ def _fill(image: Image, place: Path) -> None:
     _etc(image, place)
     _libraries(place)
     if image.python:
+        own = [
+            *(place / "usr/local/lib").glob("libpython*"),
+            *place.glob(f"usr/local/lib/python{_VERSION}/lib-dynload/*"),
+        ]
+        subprocess.run(["strip", "--strip-unneeded", *own], check=True, env={"PATH": SYSTEM})
         _compile(place, place / f"usr/local/lib/python{_VERSION}")
 
 
