@@ -108,50 +108,44 @@ class Words:
         return done.stdout
 
 
-def begun(bed: Bed, plan: Plan, cluster: Cluster, secrets: Sequence[str] = ()) -> Words:
+def begun(bed: Bed, plan: Plan, cluster: Cluster) -> Words:
     """Submit the job of a plan, its supervisor a program that only waits, and ask its nodes."""
     run = bed.shared / f"small-{len(list(bed.shared.iterdir()))}"
-    made = submission(plan, cluster)
-    script = render(plan, cluster)
+    made, script = submission(plan, cluster), render(plan, cluster)
     slots: dict[str, str] = {"run": str(run), "id": run.name}
-    for path, content in {
-        "script.json": dump(script).encode(),
-        "run.pyz": bundle(),
-        "job.sh": made.script.encode(),
-        **{file.path: files.encode(bind(file, slots)) for file in script.files},
-        "logs/.keep": b"",
-    }.items():
+    contents = {file.path: files.encode(bind(file, slots)) for file in script.files}
+    contents |= {"script.json": dump(script).encode(), "run.pyz": bundle(), "logs/.keep": b""}
+    for path, content in {**contents, "job.sh": made.script.encode()}.items():
         files.write(str(run / path), content)
     _give(run)
     argv = bind(made.argv, slots)
     waiting = (*argv[: argv.index(f"{run}/job.sh") + 1], "sleep", "600")
     environment = {name: value for name, value in bed.environment(USER).items() if name in made.inherit}
-    done = bed.run(_alone({**environment, **dict.fromkeys(secrets, "x")}, waiting), cwd=run)
+    done = bed.run(_alone(environment, waiting), cwd=run)
     assert done.returncode == 0, done.stderr
     job = int(done.stdout)
     bed.wait(job, "RUNNING")
-    shown = bed.show(job)
+    return _met(Words(bed, run, job, script, []), slots)
+
+
+def _met(words: Words, slots: dict[str, str]) -> Words:
+    """Bind what is known of a job once its nodes are."""
+    bed, told = words.bed, words.bound.allocation
     # Of a heterogeneous job all components are shown, the last submitted first.
-    lines = bed.ask("squeue", "--noheader", f"--jobs={job}", "--format=%A %N").splitlines()
-    components = dict(sorted((line.split() for line in lines), key=lambda words: int(words[0])))
-    ids = list(components)
+    lines = bed.ask("squeue", "--noheader", f"--jobs={words.job}", "--format=%A %N").splitlines()
+    components = dict(sorted((line.split() for line in lines), key=lambda pair: int(pair[0])))
     nodes = [
         name for listed in components.values() for name in bed.ask("scontrol", "show", "hostnames", listed).split()
     ]
-    slots |= {
-        "job": str(job),
-        "jobs": ",".join(ids),
-        "user": USER,
-        "home": shown.get("HOME", f"{bed.root}/home/{USER}"),
-    }
-    slots |= {"path": bed.environment(USER)["PATH"], **{f"host{at}": name for at, name in enumerate(nodes)}}
-    words = Words(bed, run, job, script, [])
-    assert script.allocation is not None
-    told = words.ask(bind(script.allocation.facts, slots)).splitlines()
-    words.facts = sorted((json.loads(line) for line in told), key=lambda fact: int(fact["index"]))
-    words.bound = bind(script, slots | {f"ip{at}": fact["ip"] for at, fact in enumerate(words.facts)})
-    files.write(str(run / "bound.json"), dump(words.bound).encode())
-    _give(run)
+    shell = bed.environment(USER)
+    slots |= {"job": str(words.job), "jobs": ",".join(components), "user": USER, "home": shell["HOME"]}
+    slots |= {"path": shell["PATH"], **{f"host{at}": name for at, name in enumerate(nodes)}}
+    assert told is not None
+    said = words.ask(bind(told.facts, slots)).splitlines()
+    words.facts = sorted((json.loads(line) for line in said), key=lambda fact: int(fact["index"]))
+    words.bound = bind(words.bound, slots | {f"ip{at}": fact["ip"] for at, fact in enumerate(words.facts)})
+    files.write(str(words.run / "bound.json"), dump(words.bound).encode())
+    _give(words.run)
     return words
 
 
