@@ -4,7 +4,19 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from launcher.checks import environment, flags, layout, manifests, mounts, options, placement, ports, runtime, slurm
+from launcher.checks import (
+    environment,
+    flags,
+    flagvalues,
+    layout,
+    manifests,
+    mounts,
+    options,
+    placement,
+    ports,
+    runtime,
+    slurm,
+)
 from launcher.checks.allow import allowed, unknown_allowed
 from launcher.checks.audit import AUDITS
 from launcher.checks.case import Case, Check
@@ -24,9 +36,11 @@ _RULES = (
     placement.gpus_idle,
     flags.owned_flag,
     flags.unknown_flag,
-    flags.flag_value,
+    flagvalues.flag_value,
     flags.exclusive_flags,
+    flags.overridden_flag,
     flags.abbreviated_flag,
+    flags.deprecated_flag,
     flags.catalogue_missing,
     ports.port_privileged,
     mounts.mount_path,

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
-from launcher.model.catalogue import Catalogue, Fault, Flag, faults, guess
+from launcher.checks.flagnames import meant
+from launcher.model.catalogue import Catalogue
 from launcher.model.job import Role
-from launcher.model.recipe import FlagValue
 from launcher.text.diagnostic import Diagnostic, Label, Severity
-
-_MOST_CHOICES = 12
 
 
 def unknown_flag(case: Case) -> Iterator[Diagnostic]:
@@ -22,51 +20,28 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
         kind = "smg"
         flags = { polcy = "random" }        # smg 1.13.0 has no flag `--polcy`: did you mean `policy`?
 
-    Where only another version has a catalogue this is a warning: the flag may have come or gone since.
+    The help line says what to write instead: what the program said when it still had the flag, what other
+    programs call the same thing, which version has it, or else the nearest name. Where only another version
+    has a catalogue this is a warning: the flag may have come or gone since.
     """
-    for role, catalogue in _catalogued(case):
+    for role, catalogue in catalogued(case):
         for key in role.flags:
-            if catalogue.find(key) is None and _owner(role, key) is None:
-                named = f"`{key}`" if key.startswith("-") else f"`--{key}`"
-                near = catalogue.suggest(key, case.suggestions.nearest)
-                yield Diagnostic(
-                    "unknown-flag",
-                    f"{catalogue.program} {catalogue.version} has no flag {named}",
-                    role.place("flags", key, part="key"),
-                    _severity(role, catalogue),
-                    notes=_drift(role, catalogue),
-                    help=f"did you mean `{near}`?" if near else None,
-                )
-
-
-def flag_value(case: Case) -> Iterator[Diagnostic]:
-    """A flag cannot take its value
-
-    The value's type is not the flag's, a choice is not one of those the program knows, there are too few or
-    too many values, or a value would reach the program as something else. Nothing is converted: a switch
-    is `true`, a number has no quotes, a table is JSON, a list repeats the flag or joins as the program wants.
-
-        flags = { max-payload-size = "large" }      # wants a whole number
-        flags = { disable-retries = "true" }        # a switch: write `true`
-        flags = { policy = "rond_robin" }           # no choice of `--policy`
-
-    `false` is a flag's negative form; a switch that has none is left out instead.
-    """
-    for role in case.job.roles:
-        for key, value in role.flags.items():
-            flag = _meant(role, key, value)
-            if flag is None or _owner(role, key) is not None:
+            flag = catalogue.find(key)
+            if (flag is not None and not flag.retired) or owner(role, key) is not None:
                 continue
-            for fault in faults(flag, value):
-                chosen = _chosen(case, flag, value, fault)
-                yield Diagnostic(
-                    "flag-value",
-                    f"`{key}` {fault.phrase}",
-                    role.place("flags", key, *fault.path),
-                    _severity(role, role.catalogue),
-                    notes=_drift(role, role.catalogue),
-                    help=chosen or fault.help,
-                )
+            hint = meant(role.kin, catalogue, key, case.suggestions.nearest)
+            named = f"`{key}`" if key.startswith("-") else f"`--{key}`"
+            yield Diagnostic(
+                "unknown-flag",
+                f"{catalogue.program} {catalogue.version} has no flag {named}"
+                if flag is None
+                else f"{catalogue.program} {catalogue.version} ends at {named}, which it has no longer",
+                role.place("flags", key, part="key"),
+                severity(role, catalogue),
+                notes=(*hint.notes, *drift(role, catalogue)),
+                help=hint.help,
+                rename=hint.rename,
+            )
 
 
 def owned_flag(case: Case) -> Iterator[Diagnostic]:
@@ -81,13 +56,13 @@ def owned_flag(case: Case) -> Iterator[Diagnostic]:
     """
     for role in case.job.roles:
         for key in role.flags:
-            owner = _owner(role, key)
-            if owner is not None:
+            owned = owner(role, key)
+            if owned is not None:
                 yield Diagnostic(
                     "owned-flag",
-                    f"`--{owner}` is for the launcher alone to set",
+                    f"`--{owned}` is for the launcher alone to set",
                     role.place("flags", key, part="key"),
-                    help=f"take it out: {role.manifest.owned[owner]}",
+                    help=f"take it out: {role.manifest.owned[owned]}",
                 )
 
 
@@ -98,7 +73,7 @@ def exclusive_flags(case: Case) -> Iterator[Diagnostic]:
 
         flags = { service-discovery = true, discovery-provider = "file" }
     """
-    for role, catalogue in _catalogued(case):
+    for role, catalogue in catalogued(case):
         for group in catalogue.exclusive:
             given = [key for key, value in role.flags.items() if value is not False and _name(catalogue, key) in group]
             for key in given[1:]:
@@ -111,6 +86,29 @@ def exclusive_flags(case: Case) -> Iterator[Diagnostic]:
                 )
 
 
+def overridden_flag(case: Case) -> Iterator[Diagnostic]:
+    """A field given by itself takes the place of the whole flag
+
+    vLLM joins fields that are given by themselves into one value and appends it: of a table for the same flag
+    nothing is left, without a word.
+
+        flags = { kv-transfer-config = { kv_connector = "NixlConnector" }, "kv-transfer-config.kv_role" = "kv_both" }
+    """
+    for role, catalogue in catalogued(case):
+        whole = {flag.name: key for key in role.flags if (flag := catalogue.find(key)) and not flag.within}
+        for key in role.flags:
+            flag = catalogue.find(key)
+            base = whole.get(flag.name.partition(".")[0]) if flag and flag.within else None
+            if base is not None:
+                yield Diagnostic(
+                    "overridden-flag",
+                    f"`{key}` takes the place of all that `{base}` says",
+                    role.place("flags", key, part="key"),
+                    labels=(Label(role.place("flags", base, part="key"), "of this nothing is left"),),
+                    help=f"write it in `{base}`",
+                )
+
+
 def abbreviated_flag(case: Case) -> Iterator[Diagnostic]:
     """A flag is cut short
 
@@ -119,26 +117,54 @@ def abbreviated_flag(case: Case) -> Iterator[Diagnostic]:
 
         flags = { log-lev = "debug" }       # `log-level`
     """
-    for role, catalogue in _catalogued(case):
+    for role, catalogue in catalogued(case):
         for key in role.flags:
             flag = catalogue.find(key)
-            if flag is not None and not {f"--{key}", f"-{key}"} & {*flag.spellings}:
+            spelt = key.replace("_", "-") if catalogue.folds else key
+            if flag is not None and not flag.within and not {f"--{spelt}", f"-{spelt}"} & {*flag.spellings}:
                 yield Diagnostic(
                     "abbreviated-flag",
                     f"`{key}` is short for `{flag.key}`",
                     role.place("flags", key, part="key"),
                     Severity.WARNING,
                     help=f"write `{flag.key}`",
+                    rename=flag.key,
                 )
+
+
+def deprecated_flag(case: Case) -> Iterator[Diagnostic]:
+    """The program is going to drop a flag
+
+    It still takes it, and says itself that a later version will not. This is a warning; `launch check --fix`
+    writes the new name where the program names one that takes the same value.
+
+        flags = { nsa-decode-backend = "trtllm" }      # SGLang 0.5.16: `dsa-decode-backend`
+    """
+    for role, catalogue in catalogued(case):
+        for key in role.flags:
+            flag = catalogue.find(key)
+            if flag is None or not flag.deprecated or flag.retired or owner(role, key) is not None:
+                continue
+            other = catalogue.find(flag.instead.lstrip("-")) if flag.instead else None
+            same = other is not None and other.kind == flag.kind and other.arity == flag.arity
+            yield Diagnostic(
+                "deprecated-flag",
+                f"{catalogue.program} {catalogue.version} calls `--{flag.key}` deprecated",
+                role.place("flags", key, part="key"),
+                Severity.WARNING,
+                notes=drift(role, catalogue),
+                help=f"use `{flag.instead.lstrip('-')}`" if flag.instead else "a later version will not take it",
+                rename=other.key if same and other else None,
+            )
 
 
 def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
     """There is no flag catalogue of the program's version
 
     Flags are then compared with the nearest version's, and what is found are warnings; without any they are
-    passed as they stand. This is a warning. A catalogue is a file
-    `manifests/flags/PROGRAM/VERSION.json`, which `python -m launcher.execute.harvest` makes from the
-    program itself. Which version an image has, `version` in the role says, or the image alias:
+    passed as they stand. This is a warning. A catalogue is a file `manifests/flags/PROGRAM/VERSION.json`, which
+    `launch flags harvest PROGRAM VERSION` makes from the program itself. Which version an image has, `version` in
+    the role says, or the image alias, or the tag of an image whose tags are the program's versions:
 
         [images]
         smg = { reference = "docker.io/lightseekorg/smg:v1.13.0", versions = { smg = "1.13.0" } }
@@ -159,22 +185,14 @@ def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
         )
 
 
-def _catalogued(case: Case) -> Iterator[tuple[Role, Catalogue]]:
+def catalogued(case: Case) -> Iterator[tuple[Role, Catalogue]]:
+    """Roles whose program has a catalogue."""
     for role in case.job.roles:
         if role.catalogue is not None:
             yield role, role.catalogue
 
 
-def _meant(role: Role, key: str, value: FlagValue) -> Flag | None:
-    return guess(key, value) if role.catalogue is None else role.catalogue.find(key)
-
-
-def _name(catalogue: Catalogue, key: str) -> str | None:
-    flag = catalogue.find(key)
-    return flag.name if flag else None
-
-
-def _owner(role: Role, key: str) -> str | None:
+def owner(role: Role, key: str) -> str | None:
     """The owned flag that `key` means, in any spelling of it, known to the program or not."""
     if not role.manifest.owned:
         return None
@@ -184,15 +202,17 @@ def _owner(role: Role, key: str) -> str | None:
     flag = role.catalogue.find(key) if role.catalogue else None
     if flag is None or role.catalogue is None:
         return None
+    whole = flag.name.partition(".")[0]
     found = {name: role.catalogue.find(name) for name in role.manifest.owned}
-    return next((name for name, owned in found.items() if owned is not None and flag.same(owned)), None)
+    return next((name for name, owned in found.items() if owned and (flag.same(owned) or owned.name == whole)), None)
 
 
-def _severity(role: Role, catalogue: Catalogue | None) -> Severity:
-    return Severity.WARNING if _drift(role, catalogue) else Severity.ERROR
+def severity(role: Role, catalogue: Catalogue | None) -> Severity:
+    """How much a finding weighs that another version's catalogue may be the reason of."""
+    return Severity.WARNING if drift(role, catalogue) else Severity.ERROR
 
 
-def _drift(role: Role, catalogue: Catalogue | None) -> tuple[str, ...]:
+def drift(role: Role, catalogue: Catalogue | None) -> tuple[str, ...]:
     """Why a finding may be wrong: the catalogue is another version's."""
     if catalogue is None or catalogue.version == role.version:
         return ()
@@ -201,15 +221,6 @@ def _drift(role: Role, catalogue: Catalogue | None) -> tuple[str, ...]:
     return (f"the role runs {catalogue.program} {role.version}, which has no flag catalogue",)
 
 
-def _chosen(case: Case, flag: Flag, value: FlagValue, fault: Fault) -> str | None:
-    """What to choose instead, where the fault is a wrong choice."""
-    item: object = value
-    for part in fault.path:
-        item = item[part]  # type: ignore[index]
-    if not flag.choices or not isinstance(item, str) or item in flag.choices:
-        return None
-    near = case.suggestions.nearest(item, flag.choices)
-    if near:
-        return f"did you mean `{near}`?"
-    shown = [f"`{choice}`" for choice in flag.choices[:_MOST_CHOICES]]
-    return f"choose {', '.join(shown)}{' …' * (len(flag.choices) > len(shown))}"
+def _name(catalogue: Catalogue, key: str) -> str | None:
+    flag = catalogue.find(key)
+    return flag.name if flag else None

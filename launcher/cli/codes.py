@@ -11,6 +11,11 @@ A verb, an option or a word is misspelt, missing or one too many. `launch --help
 
 A file, directory or process could not be read, written or started: the message has the path and the
 system's own words. Exit code 1.""",
+    "harvest-failed": """A program did not tell its flags
+
+pip could not fetch it, or its parser could not be imported: the message has the reason, the notes the last lines of
+what was said. A program that changed what it imports may need a line more in its `grammar.toml` (guide on flag
+catalogues). Exit code 1.""",
     "internal-error": """The launcher has a fault
 
 What happened was not foreseen. Please report it with the output of the same command under

@@ -1,128 +1,111 @@
-"""Flag catalogues made from a program's own argparse parser, in the environment that has the program.
+"""Flag catalogues made from the program itself: from its wheel, from an interpreter that has it, or from its help."""
 
-    python -m launcher.execute.harvest PROGRAM MODULE [WORD…] [--python PYTHON] [--version VERSION]
-
-prints the catalogue to keep as `manifests/flags/PROGRAM/VERSION.json`. The parser is captured as the
-program builds it; nothing is started.
-"""
-
-import argparse
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launcher.model.catalogue import Catalogue, Flag, dump
+from launcher.execute import inside, wheel
+from launcher.execute.conversion import Converted, convert
+from launcher.model.grammar import Grammar
+from launcher.text.diagnostic import Diagnostic, Refused
 
-TYPES: Mapping[str | None, Mapping[str, Any]] = {
-    None: {},
-    "str": {},
-    "int": {"kind": "int"},
-    "float": {"kind": "float"},
-    "json.loads": {"kind": "json"},
-    "str.lower": {"folded": True},
-    "smg.router_args._parse_int_csv": {"kind": "int", "joined": ","},
-    "smg.router_args._non_negative_int": {"kind": "int", "minimum": 0},
-    "launcher.sim.parser.count": {"kind": "int", "minimum": 1},
-    "launcher.sim.parser.index": {"kind": "int", "minimum": 0},
-    "launcher.sim.parser.port": {"kind": "int", "minimum": 0, "maximum": 65535},
-    "launcher.sim.parser.code": {"kind": "int", "minimum": 0, "maximum": 255},
-    "launcher.sim.parser.seconds": {"kind": "float", "minimum": 0, "maximum": 999_999_999},
-    "launcher.sim.parser.connector": {"kind": "json"},
-}
-"""What argparse is given as the type of a flag → what that means. smg's are those of 1.11 and 1.13."""
+MODULES = ("stubs", "jsontypes", "parsers", "dump")
+"""What runs inside the program's Python, each after those it imports."""
 
-FLAGS: Mapping[str, Mapping[str, Any]] = {
-    # A lambda that splits at commas (smg 1.13.0).
-    "--mm-allowed-media-domains": {"joined": ","},
-    # Text to argparse, read as a JSON object by the router itself (vllm-router 0.1.17).
-    "--program-scheduling-config-json": {"kind": "json"},
-}
-"""Flags whose parser does not say what they take."""
-
-ACTIONS: Mapping[str, Mapping[str, Any]] = {
-    "_StoreAction": {},
-    "_AppendAction": {"repeat": "append"},
-    "_ExtendAction": {"repeat": "extend"},
-    "_StoreTrueAction": {"kind": "bool"},
-    "_StoreFalseAction": {"kind": "bool"},
-    "BooleanOptionalAction": {"kind": "bool"},
-}
-_LEAVING = ("_HelpAction", "_VersionAction")
+Order = dict[str, Any]
 
 
-def harvest(program: str, module: Sequence[str], python: str = sys.executable, version: str | None = None) -> Catalogue:
-    """The catalogue of `program`, which `python -m MODULE…` runs.
-
-    `version` is for a program that is no distribution of its own name. Raises CalledProcessError where
-    the module cannot be run, ValueError for a flag whose type or action is not known here.
-    """
-    probe = Path(__file__).with_name("actions.py").read_text(encoding="utf-8")
-    words = [python, "-c", probe, "-" if version else program, *module]
-    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
-    raw = json.loads(done.stdout)
-    return convert(program, version or raw["version"], raw, f"the argparse parser of `python -m {' '.join(module)}`")
-
-
-def convert(program: str, version: str, raw: Mapping[str, Any], source: str) -> Catalogue:
-    """The catalogue in what `actions.py` printed. Raises ValueError naming every flag that needs a hand."""
-    asked = [action for action in raw["actions"] if action["spellings"] and action["action"] not in _LEAVING]
-    strange = [action["spellings"][0] for action in asked if not _known(action)]
-    if strange:
-        raise ValueError(f"say in `TYPES`, `FLAGS` or `ACTIONS` what these take: {', '.join(strange)}")
-    flags = [_flag(action) for action in asked]
-    return Catalogue(
-        program=program,
-        version=version,
-        flags={flag.name: flag for flag in flags},
-        exclusive=tuple(tuple(group) for group in raw["exclusive"]),
-        prefixes=raw["prefixes"],
-        source=source,
-    )
+def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None) -> Converted:
+    """The catalogue of a version on PyPI (default: the newest), or of the wheel or unpacked wheel at `place`."""
+    folder = wheel.cache()
+    if place is None:
+        tree = wheel.unpacked(_distribution(grammar), version, folder, whole=grammar.compiled)
+    else:
+        tree = place.resolve() if place.is_dir() else wheel.extracted(place, folder, whole=grammar.compiled)
+    # Isolated: what else this Python has installed must not change what is found.
+    words = [sys.executable, "-I", "-S"]
+    raw = ask(words, order(grammar, tree, wheel.support(grammar.needs, folder)))
+    return convert(grammar, raw["version"], raw, source(grammar))
 
 
-def _known(action: Mapping[str, Any]) -> bool:
-    typed = action["type"] in TYPES or any(spelling in FLAGS for spelling in action["spellings"])
-    return action["action"] in ACTIONS and typed
+def from_python(grammar: Grammar, words: Sequence[str], version: str | None = None) -> Converted:
+    """The catalogue of the program that a Python has; `words` run that Python, on this machine or elsewhere."""
+    raw = ask(words, order(grammar, None, None) | ({} if version is None else {"distribution": None}))
+    return convert(grammar, version or raw["version"], raw, source(grammar))
 
 
-def _flag(action: Mapping[str, Any]) -> Flag:
-    negatives = _negatives(action)
-    spellings = tuple(spelling for spelling in action["spellings"] if spelling not in negatives)
-    # argparse's own order, but the first spelling of two dashes is the name people know.
-    name = next((spelling for spelling in spellings if spelling.startswith("--")), spellings[0])
-    facts = {**ACTIONS[action["action"]], **TYPES.get(action["type"], {}), **FLAGS.get(name, {})}
-    return Flag(
-        name=name,
-        spellings=(name, *(spelling for spelling in spellings if spelling != name)),
-        arity=action["nargs"] or None,
-        negatives=negatives,
-        # Sorted: some parsers take them from a set (sglang-router 0.3.2's tool-call parsers).
-        choices=tuple(sorted(action["choices"] or ())),
-        **facts,
-    )
+def source(grammar: Grammar) -> str:
+    """What was asked."""
+    made = f"`{grammar.parser.fill}`" if grammar.parser else f"`python -m {' '.join(grammar.module)}`"
+    return f"the argparse parser of {made}"
 
 
-def _negatives(action: Mapping[str, Any]) -> tuple[str, ...]:
-    """What `BooleanOptionalAction` itself takes for the negative spellings."""
-    if action["action"] != "BooleanOptionalAction":
-        return ()
-    return tuple(spelling for spelling in action["spellings"] if spelling.startswith("--no-"))
+def order(grammar: Grammar, tree: Path | None, support: Path | None) -> Order:
+    """What `inside.dump` is told to do."""
+    built: Order = {"module": grammar.module}
+    if grammar.parser is not None:
+        built = {"class": grammar.parser.class_, "fill": grammar.parser.fill}
+    return built | {
+        "distribution": grammar.distribution,
+        "tree": str(tree) if tree else None,
+        "support": str(support) if support else None,
+        "answers": grammar.answers | dict.fromkeys(grammar.nothing),
+        "absent": grammar.absent,
+        "forced": grammar.forced,
+        "set": grammar.set,
+        "known": grammar.known,
+    }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the catalogue the command line asks for; the exit code is 0."""
-    parser = argparse.ArgumentParser(prog="python -m launcher.execute.harvest", description=harvest.__doc__)
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment with the program")
-    parser.add_argument("--version", help="version of a program that is no distribution of its own name")
-    parser.add_argument("program", help="name of the catalogue, and of the distribution that has the version")
-    parser.add_argument("module", nargs="+", help="module that runs the program, and the words before its flags")
-    args = parser.parse_args(argv)
-    sys.stdout.write(dump(harvest(args.program, args.module, args.python, args.version)))
-    return 0
+def ask(words: Sequence[str], wanted: Order, module: str = "dump") -> Mapping[str, Any]:
+    """What a module of `inside`, run by the Python that `words` start, prints. Raises Refused where it fails."""
+    try:
+        done = subprocess.run(
+            command(words, wanted, module), check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    except OSError as error:
+        raise failed(f"`{words[0]}` cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise failed(f"the program's parser cannot be imported: {_last(done.stderr)}", done.stderr)
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    return found
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def command(words: Sequence[str], wanted: Order, module: str = "dump") -> list[str]:
+    """The command line that runs a module of `inside` in the Python that `words` start: all of it is in the words."""
+    folder = Path(inside.__file__).parent
+    names = {name: f"{inside.__name__}.{name}" for name in dict.fromkeys((*MODULES, module))}
+    texts = {full: (folder / f"{name}.py").read_text(encoding="utf-8") for name, full in names.items()}
+    return [*words, "-c", START.format(texts=texts, package=inside.__name__, main=names[module]), json.dumps(wanted)]
+
+
+START = """\
+import sys, types
+package = sys.modules[{package!r}] = types.ModuleType({package!r})
+for name, text in {texts!r}.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    setattr(package, name.rpartition(".")[2], module)
+    exec(compile(text, name, "exec"), module.__dict__)
+sys.modules[{main!r}].main(sys.argv[1])
+"""
+
+
+def failed(message: str, said: str = "") -> Refused:
+    """The refusal of a harvest; the last lines of what was `said` are its notes."""
+    notes = tuple(line for line in said.splitlines()[-6:] if line.strip())
+    return Refused([Diagnostic("harvest-failed", message, None, notes=notes, exit=1)])
+
+
+def _last(said: str) -> str:
+    lines = [line for line in said.splitlines() if re.match(r"\w[\w.]*(Error|Exception|Caught)\b", line)]
+    return lines[-1] if lines else (said.strip().splitlines() or ["it said nothing"])[-1]
+
+
+def _distribution(grammar: Grammar) -> str:
+    if grammar.distribution is None:
+        raise failed(f"{grammar.name} is no Python distribution")
+    return grammar.distribution

@@ -14,13 +14,15 @@ A role manifest replaces the one below it; cluster files of one name are overlai
 """
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from launcher.execute import reading
-from launcher.model.catalogue import Catalogue, load
+from launcher.execute.catalogues import Catalogues
+from launcher.execute.folder import NAME, exists, names
+from launcher.model.catalogue import Catalogue
+from launcher.model.kin import Kin, Names
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 from launcher.text.limits import BYTES
@@ -31,9 +33,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 SITE = Path("/etc/launch")
 STDIN = "-"
 CONFIG = "config.toml"
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_PIECE = re.compile(r"\d+|[a-z]+")
 
 
 def data(package: Path = PACKAGE) -> Path:
@@ -78,7 +77,7 @@ class Files:
         self._directory = directory
         self._stdin = read
         self._documents: dict[Path, Document] = {}
-        self._catalogues: dict[Path, Catalogue] = {}
+        self.catalogues = Catalogues(self._manifest_folders, self._shown, self._document)
         self._homes: dict[Document, Path] = {}
         self._beside: list[Path] = []
 
@@ -100,20 +99,20 @@ class Files:
 
     def recipes(self) -> Sequence[str]:
         """Names of the shipped recipes, sorted."""
-        return list(_names(self._shipped / "recipes"))
+        return list(names(self._shipped / "recipes"))
 
     def manifest(self, name: str) -> Document | None:
         """The role manifest of that name, the last of the folders that have it, or None. Raises Refused."""
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             return None
         for folder in reversed(self._manifest_folders()):
-            if _exists(path := folder / f"{name}.toml"):
+            if exists(path := folder / f"{name}.toml"):
                 return self._document(path, self._shown(path))
         return None
 
     def manifests(self) -> Sequence[str]:
         """Names of all role manifests, sorted."""
-        return sorted({name for folder in self._manifest_folders() for name in _names(folder)})
+        return sorted({name for folder in self._manifest_folders() for name in names(folder)})
 
     def cluster(self, name: str) -> Sequence[Document]:
         """The files of the cluster, lowest first; `name` may be a file, which is the last of them. Raises Refused."""
@@ -127,12 +126,12 @@ class Files:
 
     def clusters(self) -> Sequence[str]:
         """Names of all clusters, sorted."""
-        return sorted({name for folder in self._cluster_folders() for name in _names(folder)})
+        return sorted({name for folder in self._cluster_folders() for name in names(folder)})
 
     def config(self) -> Sequence[Document]:
         """The files that set something for every command, the user's last. Raises Refused."""
         paths = [folder / CONFIG for folder in self._folders]
-        return [self._document(path, self._shown(path)) for path in paths if _exists(path)]
+        return [self._document(path, self._shown(path)) for path in paths if exists(path)]
 
     def beside(self, document: Document, name: str) -> str:
         """A file that a document names, as one that is named on the command line; anything else as it is."""
@@ -144,19 +143,19 @@ class Files:
 
     def catalogue(self, program: str, version: str) -> Catalogue | None:
         """The flag catalogue of exactly that version, or None. Raises Refused for one that is broken."""
-        if not (_NAME.fullmatch(program) and _NAME.fullmatch(version)):
-            return None
-        for folder in reversed(self._manifest_folders()):
-            if _exists(path := folder / "flags" / program / f"{version}.json"):
-                return self._catalogue(path)
-        return None
+        return self.catalogues.catalogue(program, version)
 
     def versions(self, program: str) -> Sequence[str]:
         """Versions of the program that have a catalogue, oldest first."""
-        if not _NAME.fullmatch(program):
-            return []
-        folders = [folder / "flags" / program for folder in self._manifest_folders()]
-        return sorted({name for folder in folders for name in _names(folder, ".json")}, key=_age)
+        return self.catalogues.versions(program)
+
+    def names(self) -> Names:
+        """The reviewed names of programs and flags. Raises Refused."""
+        return self.catalogues.names()
+
+    def kin(self, program: str, version: str) -> Kin:
+        """What is known beside the catalogue of that version. Raises Refused."""
+        return self.catalogues.kin(program, version)
 
     def text(self, path: str, beside: Document) -> str:
         """A text file relative to the document that names it, to the byte.
@@ -172,16 +171,16 @@ class Files:
         return [self._shipped / "images" / "clusters", *(folder / "clusters" for folder in self._folders)]
 
     def _overlaid(self, name: str) -> list[Document]:
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             return []
         paths = [folder / f"{name}.toml" for folder in self._cluster_folders()]
-        return [self._document(path, self._shown(path)) for path in paths if _exists(path)]
+        return [self._document(path, self._shown(path)) for path in paths if exists(path)]
 
     def _named(self, name: str) -> Document:
         path = self._shipped / "recipes" / f"{name}.toml"
-        if _NAME.fullmatch(name) and _exists(path):
+        if NAME.fullmatch(name) and exists(path):
             return self._document(path, self._shown(path))
-        found = nearest(name, _names(self._shipped / "recipes"))
+        found = nearest(name, names(self._shipped / "recipes"))
         help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: `./{name}.toml`"
         raise Refused([Diagnostic("file-absent", f"no shipped recipe is named `{name}`", None, help=help_, exit=2)])
 
@@ -214,16 +213,6 @@ class Files:
             self._documents[place], self._homes[document] = document, path.parent
         return self._documents[place]
 
-    def _catalogue(self, path: Path) -> Catalogue:
-        if path not in self._catalogues:
-            shown = self._shown(path)
-            try:
-                self._catalogues[path] = load(reading.document_text(path, shown))
-            except ValueError as error:
-                message = f"`{shown}` is no flag catalogue: {error}"
-                raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
-        return self._catalogues[path]
-
     def _shown(self, path: Path) -> str:
         """A path as people like to read it: relative where that is shorter."""
         try:
@@ -234,31 +223,3 @@ class Files:
 
 def _is_path(name: str) -> bool:
     return "/" in name or name.endswith(".toml")
-
-
-def _exists(path: Path) -> bool:
-    """Whether anything is there; what cannot be looked at is there, so that reading it says why."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _names(folder: Path, suffix: str = ".toml") -> Iterator[str]:
-    try:
-        found = sorted(path.name for path in folder.iterdir())
-    except OSError:
-        return
-    for file in found:
-        name = file.removesuffix(suffix)
-        if name != file and _NAME.fullmatch(name):
-            yield name
-
-
-def _age(version: str) -> tuple[tuple[int, int, str], ...]:
-    """A key that sorts versions: numbers by value, a release after its candidates."""
-    pieces = [(1, int(piece), "") if piece.isdecimal() else (-1, 0, piece) for piece in _PIECE.findall(version.lower())]
-    return (*pieces, (0, 0, ""))

@@ -1,18 +1,19 @@
 """Flag catalogues: what one version of a program accepts, and how a TOML value becomes its words.
 
 A catalogue file is JSON, one flag a line, with what is usual left out: a flag that says nothing takes
-one string. Only the catalogue that is needed is read.
+one string. Only the catalogue that is needed is read, and only the flags that are asked for are made.
 """
 
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from launcher.model.flag import Fault, Flag, Kind, faults, guess, words
+from launcher.model.fault import Fault, faults
+from launcher.model.flag import Flag, Kind, guess, words
 from launcher.model.recipe import FlagValue
 from launcher.text.suggest import nearest
 
@@ -21,8 +22,9 @@ __all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "loa
 Nearest = Callable[[str, Iterable[str]], str | None]
 
 SCHEMA = 1
-_LISTS = ("negatives", "choices")
-_FIELDS = tuple(field for field in fields(Flag) if field.name not in ("name", "spellings"))
+_LISTS = ("negatives", "choices", "known", "also", "suffixes")
+_FIELDS = tuple(each for each in fields(Flag) if each.name not in ("name", "spellings", "within", "types"))
+_ENTRY = frozenset(("aliases", *(each.name for each in _FIELDS)))
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,10 @@ class Catalogue:
     """The flags of one version of a program by canonical name; `source` says what was asked for them.
 
     `exclusive` are groups of which one may be given. With `prefixes` the program takes any unambiguous
-    beginning of a flag (argparse's `allow_abbrev`).
+    beginning of a flag (argparse's `allow_abbrev`); where it `folds`, underscores in a flag's name are dashes;
+    where flags are `dotted`, a field of a JSON flag may be given by itself. `glued` are spellings that take
+    their value without a space (`-O3`), and the key they stand for. `types` are the classes that JSON flags
+    name (see `jsontype`).
     """
 
     program: str
@@ -39,40 +44,143 @@ class Catalogue:
     exclusive: tuple[tuple[str, ...], ...] = ()
     prefixes: bool = False
     source: str = ""
+    folds: bool = False
+    dotted: bool = False
+    glued: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def spelt(self) -> Mapping[str, Flag]:
         """Every spelling with its dashes; a negative one stands for the flag reversed."""
-        found: dict[str, Flag] = {}
-        for flag in self.flags.values():
-            found.update(dict.fromkeys(flag.spellings, flag))
-            if flag.negatives:
-                found.update(dict.fromkeys(flag.negatives, flag.reversed()))
-        return found
+        return {spelling: self._made(spelling) for spelling in self._names}
 
     def find(self, key: str) -> Flag | None:
         """The flag a recipe means by `key` (no dashes in front; kebab or snake case as the program takes)."""
         if not key or key.startswith("-"):
             return None
-        exact = self.spelt.get("--" + key) or self.spelt.get("-" + key)
-        if exact or not self.prefixes:
+        head, dot, tail = key.partition(".")
+        name = head.replace("_", "-") if self.folds else head
+        if dot:
+            return self._field(name, tail)
+        return self._named(name) or self._glued(key)
+
+    def exactly(self, key: str) -> Flag | None:
+        """The flag that has `key` for a spelling, not cut short and with its own dashes or underscores."""
+        spelling = next((each for each in (f"--{key}", f"-{key}") if each in self._names), None)
+        return self._made(spelling) if spelling else None
+
+    def _named(self, name: str) -> Flag | None:
+        exact = self.exactly(name)
+        if exact is not None or not self.prefixes:
             return exact
-        at = bisect_left(self._ordered, "--" + key)
-        begun = [spelling for spelling in self._ordered[at : at + 2] if spelling.startswith("--" + key)]
-        return self.spelt[begun[0]] if len(begun) == 1 else None
+        starts = (f"--{name}", f"-{name}")
+        for start in reversed(starts) if len(name) == 1 else starts:
+            at = bisect_left(self._ordered, start)
+            begun = [spelling for spelling in self._ordered[at : at + 2] if spelling.startswith(start)]
+            if begun:
+                return self._made(begun[0]) if len(begun) == 1 else None
+        return None
+
+    def _field(self, name: str, tail: str) -> Flag | None:
+        """A field of a JSON flag. Its head is looked up as a whole: vLLM joins it before argparse sees it."""
+        flag = self._named(name) if self.dotted else None
+        path = tuple(tail.split("."))
+        return flag.field(path) if flag and flag.kind == "json" and all(path) else None
+
+    def _glued(self, key: str) -> Flag | None:
+        for mark, target in self.glued.items():
+            bare = mark.lstrip("-")
+            value = key.removeprefix(bare)
+            flag = self.find(target) if key.startswith(bare) else None
+            if flag is not None and not value:
+                return flag
+            if flag is not None and value in (flag.choices or _LEVELS):
+                return Flag(f"{mark}{value}", (f"{mark}{value}",), "bool")
+        return None
+
+    def _made(self, spelling: str) -> Flag:
+        name = self._names[spelling]
+        flag = self.flags[name]
+        if self.types and flag.shape is not None:
+            flag = replace(flag, types=self.types)
+        return flag.reversed() if spelling in flag.negatives and spelling not in flag.spellings else flag
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """Every spelling and the canonical name of its flag; a positive spelling comes before a negative one."""
+        if isinstance(self.flags, _Entries):
+            return self.flags.names()
+        found: dict[str, str] = {}
+        for name, flag in self.flags.items():
+            found.update(dict.fromkeys(flag.spellings, name))
+        for name, flag in self.flags.items():
+            for spelling in flag.negatives:
+                found.setdefault(spelling, name)
+        return found
 
     @cached_property
     def _ordered(self) -> Sequence[str]:
-        return sorted(self.spelt)
+        return sorted(self._names)
 
     def suggest(self, key: str, near: Nearest = nearest) -> str | None:
         """The key that was probably meant, spelt as a recipe would, or None; dashes in front and case do not count."""
         bare = key.lstrip("-")
         return bare if bare in self._keys else near(bare, self._keys)
 
+    def alike(self, key: str) -> str | None:
+        """The key of the same letters, whatever the case, with dashes for underscores or none, or None."""
+        return self._bare.get(_letters(key))
+
     @cached_property
     def _keys(self) -> frozenset[str]:
-        return frozenset(spelling.lstrip("-") for spelling in self.spelt)
+        return frozenset(spelling.lstrip("-") for spelling in self._names)
+
+    @cached_property
+    def _bare(self) -> Mapping[str, str]:
+        return {_letters(key): key for key in sorted(self._keys, reverse=True)}
+
+
+_LEVELS = ("0", "1", "2", "3")
+"""What vLLM takes glued to `-O`."""
+
+
+def _letters(key: str) -> str:
+    return re.sub("[-_]", "", key).casefold()
+
+
+class _Entries(Mapping[str, Flag]):
+    """Flags of a file, made when they are asked for."""
+
+    def __init__(self, raw: Mapping[str, Mapping[str, Any]]) -> None:
+        self._raw = raw
+        self._made: dict[str, Flag] = {}
+
+    def __getitem__(self, name: str) -> Flag:
+        if name not in self._made:
+            self._made[name] = _flag(name, self._raw[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def names(self) -> Mapping[str, str]:
+        """Every spelling and the canonical name of its flag."""
+        found = {name: name for name in self._raw}
+        for name, entry in self._raw.items():
+            for spelling in entry.get("aliases", ()):
+                found.setdefault(spelling, name)
+        for name, entry in self._raw.items():
+            for spelling in entry.get("negatives", ()):
+                found.setdefault(spelling, name)
+        return found
 
 
 def spell(catalogue: Catalogue | None, flags: Mapping[str, FlagValue]) -> list[str]:
@@ -106,13 +214,24 @@ def load(text: str) -> Catalogue:
         return Catalogue(
             program=raw["program"],
             version=raw["version"],
-            flags={name: _flag(name, entry) for name, entry in raw["flags"].items()},
+            flags=_entries(raw["flags"]),
             exclusive=tuple(tuple(group) for group in raw["exclusive"]),
             prefixes=raw["prefixes"],
             source=raw["source"],
+            folds=raw.get("folds", False),
+            dotted=raw.get("dotted", False),
+            glued=raw.get("glued", {}),
+            types=raw.get("types", {}),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a flag catalogue: {error}") from error
+
+
+def _entries(raw: Mapping[str, Mapping[str, Any]]) -> _Entries:
+    for entry in raw.values():
+        if not entry.keys() <= _ENTRY:
+            raise TypeError(f"a flag has no {', '.join(sorted(entry.keys() - _ENTRY))}")
+    return _Entries(raw)
 
 
 def _flag(name: str, entry: Mapping[str, Any]) -> Flag:
@@ -133,13 +252,22 @@ def dump(catalogue: Catalogue) -> str:
         "prefixes": catalogue.prefixes,
         "exclusive": catalogue.exclusive,
     }
+    unusual = {"folds": catalogue.folds, "dotted": catalogue.dotted, "glued": catalogue.glued}
+    head |= {key: value for key, value in unusual.items() if value}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    flags = [f"  {json.dumps(name)}: {json.dumps(_entry(flag))}" for name, flag in catalogue.flags.items()]
-    return "{\n" + ",\n".join(lines) + ',\n "flags": {\n' + ",\n".join(flags) + "\n }\n}\n"
+    lines.append(_block("flags", {name: _entry(flag) for name, flag in catalogue.flags.items()}))
+    if catalogue.types:
+        lines.append(_block("types", catalogue.types))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _block(name: str, entries: Mapping[str, Any]) -> str:
+    body = [f"  {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
+    return f' "{name}": {{\n' + ",\n".join(body) + "\n }"
 
 
 def _entry(flag: Flag) -> dict[str, Any]:
     """What the flag has that is not usual."""
     aliases = {"aliases": flag.spellings[1:]} if len(flag.spellings) > 1 else {}
-    unusual = {field.name: getattr(flag, field.name) for field in _FIELDS if getattr(flag, field.name) != field.default}
+    unusual = {each.name: getattr(flag, each.name) for each in _FIELDS if getattr(flag, each.name) != each.default}
     return {**aliases, **unusual}

@@ -6,6 +6,7 @@ from typing import Literal
 
 from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
+from launcher.model.kin import Kin
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import FlagValue, Mount, Recipe
 from launcher.run.record import record
@@ -55,7 +56,7 @@ class Role:
     `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
     it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
     as the recipe says, else the image alias, else the role manifest; `catalogue` is of another version where
-    there is none of that. `mounts` are the cluster's, then the
+    there is none of that. `kin` is known where a flag is not in the catalogue. `mounts` are the cluster's, then the
     role's own. `origins` has paths relative to the role (`("flags", "policy")`).
     """
 
@@ -75,6 +76,7 @@ class Role:
     gpus: int = 0
     replicas: int = 1
     catalogue: Catalogue | None = None
+    kin: Kin | None = None
     manifest_document: Document | None = None
 
     def place(self, *path: str | int, part: Literal["key", "value"] = "value") -> Place:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from launcher.model.catalogue import Catalogue
+from launcher.model.kin import Kin, Names
 from launcher.text.document import Document
 
 
@@ -40,6 +41,14 @@ class Library(Protocol):
 
     def versions(self, program: str) -> Sequence[str]:
         """Versions of the program that have a catalogue, oldest first."""
+        ...
+
+    def names(self) -> Names:
+        """The reviewed names of programs and flags."""
+        ...
+
+    def kin(self, program: str, version: str) -> Kin:
+        """What is known beside the catalogue of that version of the program."""
         ...
 
     def text(self, path: str, beside: Document) -> str:

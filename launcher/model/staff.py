@@ -6,6 +6,7 @@ from launcher.model.catalogue import Catalogue, stand_in
 from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
 from launcher.model.equipment import Equipment, Kit
 from launcher.model.job import ROUTER, WORKERS, Origins, Role
+from launcher.model.kin import Kin
 from launcher.model.linking import Linking, table, text
 from launcher.model.manifest import Manifest
 from launcher.model.merge import Identity, Layer, below, merge
@@ -69,7 +70,7 @@ class Staff:
         setup = preamble(self.linking, draft)
         if self.site is None or errors(self.linking.findings):
             return None
-        return _role(self.site, draft, Fixed(meant, found, setup, catalogue))
+        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, self._kin(draft, catalogue)))
 
     def _kit(self, post: Post) -> Kit | None:
         """The role manifest that a role names."""
@@ -118,6 +119,17 @@ class Staff:
             self.linking.findings.extend(refused.diagnostics)
             return None
 
+    def _kin(self, draft: Draft, catalogue: Catalogue | None) -> Kin | None:
+        """What says more about a flag that the catalogue has not; read only then."""
+        flags = table(draft.data, "flags")
+        if catalogue is None or all(flag and not flag.retired for flag in map(catalogue.find, flags)):
+            return None
+        try:
+            return self.linking.library.kin(catalogue.program, catalogue.version)
+        except Refused as refused:
+            self.linking.findings.extend(refused.diagnostics)
+            return None
+
 
 @record
 class Fixed:
@@ -127,6 +139,7 @@ class Fixed:
     version: str | None
     setup: str | None
     catalogue: Catalogue | None
+    kin: Kin | None
 
 
 def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
@@ -150,5 +163,6 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         gpus=data.get("gpus", 0),
         replicas=data.get("replicas", 1),
         catalogue=fixed.catalogue,
+        kin=fixed.kin,
         manifest_document=draft.kit.document,
     )

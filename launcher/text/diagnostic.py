@@ -57,7 +57,8 @@ class Diagnostic:
     """One finding. `code` is the name of the check (`launch explain CODE`).
 
     `message` is a lower-case phrase that stands alone; `note` says why, `help` what to do.
-    `place` is None only for what concerns no document (an absent file, the command line).
+    `place` is None only for what concerns no document (an absent file, the command line). `rename` is what the key
+    at `place` should be called, where there is no doubt.
     """
 
     code: str
@@ -68,6 +69,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     exit: int = 3
+    rename: str | None = None
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from launcher.model.catalogue import Catalogue
 from launcher.model.flag import Flag
 from launcher.model.job import Job
+from launcher.model.kin import Kin, Names
 from launcher.model.link import Request, link
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
@@ -133,6 +134,12 @@ class Shelf:
 
     def versions(self, program: str) -> Sequence[str]:
         return ["1.0", "2.0"] if program == "eng" else []
+
+    def names(self) -> Names:
+        return Names()
+
+    def kin(self, program: str, version: str) -> Kin:
+        return Kin()
 
     def text(self, path: str, beside: Document) -> str:
         found = self._texts.get(f"{beside.name}/{path}", self._texts.get(path))

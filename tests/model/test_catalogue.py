@@ -45,6 +45,18 @@ FLAG = st.builds(
     choices=st.lists(WORD, max_size=2).map(tuple),
     folded=st.booleans(),
     minimum=st.none() | st.integers(),
+    snake=st.booleans(),
+    known=st.lists(WORD, max_size=2).map(tuple),
+    also=st.lists(WORD, max_size=2).map(tuple),
+    suffixes=st.sampled_from([(), ("k m", "K")]),
+    shape=st.sampled_from([None, "any", {"is": "T"}]),
+    pattern=st.sampled_from(["", ".*"]),
+    form=st.sampled_from(["", "any"]),
+    apart=st.booleans(),
+    deprecated=st.booleans(),
+    retired=st.booleans(),
+    instead=st.none() | WORD,
+    default=st.none() | st.integers() | WORD,
 )
 
 
@@ -52,8 +64,10 @@ FLAG = st.builds(
 def test_load_reads_what_dump_wrote(
     flags: list[Flag], exclusive: tuple[tuple[str, ...], ...], prefixes: bool, source: str
 ) -> None:
-    catalogue = Catalogue("p", "1", {flag.name: flag for flag in flags}, exclusive, prefixes, source)
-    assert load(dump(catalogue)) == catalogue
+    names = {flag.name: flag for flag in flags}
+    catalogue = Catalogue("p", "1", names, exclusive, prefixes, source, prefixes, not prefixes, {"-O": "x"}, {"T": {}})
+    for each in (catalogue, Catalogue("p", "1", names)):
+        assert load(dump(each)) == each
 
 
 FULL = json.loads((FLAGS / "smg" / "1.13.0.json").read_text(encoding="utf-8"))
@@ -126,6 +140,83 @@ def test_prefixes_count_only_where_the_program_takes_them() -> None:
 )
 def test_suggestions_are_keys_as_a_recipe_spells_them(key: str, suggestion: str | None) -> None:
     assert SMG.suggest(key) == suggestion
+
+
+FLEXIBLE = Catalogue(
+    "p",
+    "1",
+    {
+        flag.name: flag
+        for flag in (
+            Flag("--config", ("--config", "-cc"), kind="json", shape={"is": "Config"}),
+            Flag("--level", ("--level",), kind="int", choices=("0", "3")),
+            Flag("--tensor-size", ("--tensor-size", "-tp"), kind="int"),
+            Flag("--tensor-shape", ("--tensor-shape",)),
+            Flag("--enable-x", ("--enable-x",), kind="bool", negatives=("--disable-x", "--no-enable-x")),
+            Flag("--no-y", ("--no-y",), kind="bool"),
+            Flag("--y", ("--y",), kind="bool", negatives=("--no-y",)),
+        )
+    },
+    prefixes=True,
+    folds=True,
+    dotted=True,
+    glued={"-O": "level"},
+    types={"Config": {"fields": {"mode": "int"}, "needs": [], "more": "refused"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("tensor_size", "--tensor-size"),
+        ("tensor_si", "--tensor-size"),
+        ("tensor", None),
+        ("tp", "--tensor-size"),
+        ("t", "--tensor-size"),
+        ("config.mode", "--config.mode"),
+        ("cc.mode.deep", "--config.mode.deep"),
+        ("con.mode", "--config.mode"),
+        ("config.", None),
+        ("config.a..b", None),
+        ("level.mode", None),
+        ("O", "--level"),
+        ("O3", "-O3"),
+        ("O2", None),
+        ("P3", None),
+        ("disable_x", "--disable-x"),
+        ("no-enable-x", "--disable-x"),
+        ("no-y", "--no-y"),
+        ("y", "--y"),
+    ],
+)
+def test_a_key_of_a_flexible_program(key: str, name: str | None) -> None:
+    found = FLEXIBLE.find(key)
+    assert (found and found.name) == name
+
+
+def test_a_spelling_that_is_a_flag_of_its_own_reverses_no_other() -> None:
+    found = FLEXIBLE.find("no-y")
+    assert found is not None
+    assert found.negatives == ()
+
+
+def test_fields_and_glued_values_become_words() -> None:
+    flags: dict[str, FlagValue] = {"cc.mode": "3", "config.deep.er": {"a": [1, "ü"]}, "O3": True, "O": 3}
+    assert spell(FLEXIBLE, flags) == ['--config.mode="3"', '--config.deep.er={"a":[1,"ü"]}', "-O3", "--level=3"]
+
+
+def test_types_come_with_the_flags_that_name_them() -> None:
+    found = FLEXIBLE.find("config")
+    assert found is not None
+    assert found.types is FLEXIBLE.types
+
+
+@pytest.mark.parametrize(
+    ("key", "alike"),
+    [("Tensor_Size", "tensor-size"), ("tensorsize", "tensor-size"), ("level", "level"), ("levle", None)],
+)
+def test_the_same_letters_are_found_however_they_are_joined(key: str, alike: str | None) -> None:
+    assert FLEXIBLE.alike(key) == alike
 
 
 def test_both_spellings_of_a_switch_are_one_flag() -> None:
