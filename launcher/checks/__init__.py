@@ -55,6 +55,7 @@ _RULES = (
     environment.several_lines,
     environment.secret_in_file,
     manifests.unknown_placeholder,
+    manifests.benchmark_gated,
     manifests.image_unusable,
     runtime.apptainer_too_old,
     runtime.driver_too_old,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from launcher.checks import site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
-from launcher.model.job import Job, Role
+from launcher.model.job import Job, Role, table
 from launcher.plan.step import Plan, Step
 from launcher.run.script import bind, ref
 from launcher.text.diagnostic import Diagnostic, Place
@@ -175,8 +175,8 @@ def _ports_place(job: Job) -> Place | None:
 
 
 def _role_place(job: Job, role: Role) -> Place | None:
-    table = ("router",) if role.name == job.router.name else ("roles", role.name)
-    return job.origins.place(table, "key") if table in job.origins.chains else role.place("manifest")
+    own = table(role.name)
+    return job.origins.place(own, "key") if own in job.origins.chains else role.place("manifest")
 
 
 def _programs(step: Step, role: Role) -> Iterator[Program | Module]:

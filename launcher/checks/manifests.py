@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from launcher.checks.case import Case
 from launcher.images.use import use
+from launcher.model.job import BENCHMARK
 from launcher.roles.placeholder import NAMES, PORT, unknown
 from launcher.text.diagnostic import Diagnostic, Place
 
@@ -30,6 +31,26 @@ def unknown_placeholder(case: Case) -> Iterator[Diagnostic]:
                 Place(document, path) if document else role.place("manifest"),
                 help=advice,
             )
+
+
+def benchmark_gated(case: Case) -> Iterator[Diagnostic]:
+    """The role manifest of a benchmark says what it waits for, or when it is up
+
+    A benchmark starts when everything else is ready, and its own end is all that is waited for: nobody would
+    ask its `gates`, and `after` would change nothing.
+    """
+    for role in case.job.roles:
+        if role.manifest.kind != BENCHMARK:
+            continue
+        document = role.manifest_document
+        for key in ("gates", "after"):
+            if getattr(role.manifest, key):
+                yield Diagnostic(
+                    "benchmark-gated",
+                    f"`{key}` of the role manifest `{role.manifest.name}` means nothing for a benchmark",
+                    Place(document, (key,), "key") if document else role.place("manifest"),
+                    help=f"take `{key}` out: a benchmark starts when all is ready, and ends by itself",
+                )
 
 
 def image_unusable(case: Case) -> Iterator[Diagnostic]:

@@ -4,12 +4,12 @@ import argparse
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from launcher.cli import arguments, stages
 from launcher.cli.terminal import Terminal, paint
-from launcher.cli.view import words
+from launcher.cli.view import expectation, words
 from launcher.execute.journal import PLAN, find, refusal
 from launcher.execute.library import Files
 from launcher.execute.world import Real
@@ -17,7 +17,7 @@ from launcher.model.source import split
 from launcher.plan.difference import GROUPS, Change, Difference, data, difference
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
-from launcher.run.script import SCHEMA, shown, to_data
+from launcher.run.script import SCHEMA, Expect, shown, to_data
 from launcher.text.secret import mask
 from launcher.text.secret import shown as told
 
@@ -66,22 +66,24 @@ def lines(found: Difference, before: str, after: str, *, color: bool = False) ->
     """The difference for people: `-` is what was, `+` what is; values that look like secrets are masked."""
     yield _line("-", f"-- {before}", color)
     yield _line("+", f"++ {after}", color)
-    if found.plan:
+    # What makes the run ready are the gates of its steps.
+    whole = {name: change for name, change in found.plan.items() if name != "ready" or not found.groups["steps"]}
+    if whole:
         yield paint("plan", "1", color)
-        yield from _fields(found.plan, color)
+        yield from _fields(whole, color)
     for key in _SHOWN:
         group, what = found.groups[key], GROUPS[key][0]
         for sign, items in (("-", group.removed), ("+", group.added)):
             for name, item in items.items():
                 yield _line(sign, f" {what} {shown(name)}", color)
                 yield from (_line(sign, f"   {text}", color) for text in _texts(item.get("words", ()), words_=True))
-        for name, fields in group.changed.items():
+        for name, changed in group.changed.items():
             yield paint(f"{what} {shown(name)}", "1", color)
-            yield from _fields(fields, color)
+            yield from _fields(changed, color)
 
 
-def _fields(fields: Mapping[str, Change], color: bool) -> Iterator[str]:
-    for name, (before, after) in fields.items():
+def _fields(changed: Mapping[str, Change], color: bool) -> Iterator[str]:
+    for name, (before, after) in changed.items():
         yield f"  {name}"
         old, new = (_texts(_hidden(name, value), words_=name == "words") for value in (before, after))
         for line in list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]:
@@ -103,12 +105,25 @@ def _texts(value: Any, *, words_: bool = False) -> Sequence[str]:
     elif isinstance(value, str):
         made = value.split("\n")
     elif isinstance(value, list):
-        made = [item if isinstance(item, str) else _json(item) for item in value]
+        made = [line for item in value for line in _item(item)]
     elif isinstance(value, Mapping):
         made = _json(value, indent=1).split("\n")
     else:
         made = [_json(value)]
     return [shown(mask(text)) for text in made]
+
+
+def _item(item: Any) -> Iterator[str]:
+    """An item of a list: text as it is, a gate by what it wants, anything else as JSON."""
+    if isinstance(item, str):
+        yield item
+    elif isinstance(item, Mapping) and {"kind", "url", "expect"} <= set(item):
+        yield f"{item['kind']} {item['url']}"
+        for raw in item["expect"]:
+            known = {field.name: raw[field.name] for field in fields(Expect) if field.name in raw}
+            yield f"{item['url']}: {expectation(Expect(**known))}"
+    else:
+        yield _json(item)
 
 
 def _json(value: Any, indent: int | None = None) -> str:

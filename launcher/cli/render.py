@@ -66,7 +66,9 @@ def _allocation(told: Allocation) -> Iterator[str]:
 def _child(child: Child) -> Iterator[str]:
     ends = "its end ends the run" if child.critical else "the run goes on without it"
     yield f"  role      {child.role or 'none'}, {'lasting' if child.lasting else 'runs to its end'}; {ends}"
-    if child.after:
+    if child.benchmark:
+        yield "  after     the run is ready"
+    elif child.after:
         yield f"  after     {' '.join(child.after)}"
     for name, value in child.env.items():
         yield f"  env       {name}={quoted(value)}"

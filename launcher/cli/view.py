@@ -48,10 +48,19 @@ def gate(gate: Gate) -> str:
 def gate_in_full(gate: Gate) -> str:
     """A gate as one line with everything it asks."""
     wanted = [f"status {gate.status}"] if gate.kind == "http" else []
-    wanted += [_expectation(expect) for expect in gate.expect]
+    wanted += [expectation(expect) for expect in gate.expect]
     if gate.kind == "complete":
         wanted.append(f"completes as `{gate.model}`")
     return f"{gate.kind} {shown(gate.url)}" + (f"  {', '.join(wanted)}" if wanted else "")
+
+
+def expectation(expect: Expect) -> str:
+    """What a gate wants to see in an answer: `2 in workers[is_healthy=True]`."""
+    where = "".join(f"[{key}={value}]" for key, value in expect.where.items())
+    at = f"{expect.at or 'answer'}{where}"
+    if expect.count is not None:
+        return f"{expect.count} in {at}"
+    return f"{at} has {expect.has!r}" if expect.has is not None else f"{at} = {expect.equals!r}"
 
 
 def words(argv: Sequence[str]) -> Iterator[str]:
@@ -131,14 +140,6 @@ def _command(step: Step, others: Sequence[str]) -> str:
     first, *more = words(step.words)
     lines += [f"  {first}", *(f"    {line}" for line in more)]
     return _indent("\n".join(lines))
-
-
-def _expectation(expect: Expect) -> str:
-    where = "".join(f"[{key}={value}]" for key, value in expect.where.items())
-    at = f"{expect.at or 'answer'}{where}"
-    if expect.count is not None:
-        return f"{expect.count} in {at}"
-    return f"{at} has {expect.has!r}" if expect.has is not None else f"{at} = {expect.equals!r}"
 
 
 def _indent(text: str) -> str:

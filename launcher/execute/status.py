@@ -41,9 +41,10 @@ class StepStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """`state` of a live run: pending, starting, gated, ready, stopping; of one that has ended: stopped, interrupted,
-    failed, expired, timeout, cancelled, broken, or lost (killed with no outcome written); of one that never started:
-    created; of a directory that another version wrote: unknown. Times are UTC in ISO 8601, `ready_after` seconds.
+    """`state` of a live run: pending, starting, gated, ready, benchmark, stopping; of one that has ended: finished,
+    stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome written); of
+    one that never started: created; of a directory that another version wrote: unknown. Times are UTC in ISO 8601,
+    `ready_after` seconds.
     `job` is the id of its Slurm job, `waiting` what that waits for.
     """
 

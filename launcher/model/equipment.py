@@ -5,6 +5,7 @@ from dataclasses import field
 from launcher.model.job import ROUTER, WORKERS
 from launcher.model.linking import Linking
 from launcher.model.manifest import Manifest
+from launcher.model.value import RESERVED
 from launcher.run.record import record
 from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
@@ -68,20 +69,21 @@ class Equipment:
     def _fit(self, manifest: Manifest, role: str, place: Place) -> None:
         """Whether the manifest is of the kind that the role's name asks for."""
         name, kind = manifest.name, manifest.kind
-        wanted = "router" if role == ROUTER else "engine" if role in WORKERS else "service"
+        wanted = role if role in RESERVED else "engine" if role in WORKERS else "service"
         if kind == wanted:
             return
-        if kind == "router":
-            help_ = f'write `kind = "{name}"` in `[router]`'
+        if kind in RESERVED:
+            key = "kind" if kind == ROUTER else "manifest"
+            help_ = f'write `{key} = "{name}"` in `[{kind}]`'
         elif kind == "engine":
             workers = ", ".join(f"`[roles.{worker}]`" for worker in WORKERS)
             near = self.linking.suggestions.nearest(role, WORKERS)
             help_ = f"did you mean `[roles.{near}]`?" if near else f"engines run in {workers}"
         else:
             help_ = f"name a role manifest of kind `{wanted}`"
-        what = "`[router]`" if role == ROUTER else f"role `{role}`"
+        what = f"`[{role}]`" if role in RESERVED else f"role `{role}`"
         message = f"{what} takes {_ARTICLE[wanted]}, and `{name}` is {_ARTICLE[kind]}"
         self.linking.refuse("manifest-kind", message, place, help_)
 
 
-_ARTICLE = {"router": "a router", "engine": "an engine", "service": "a service"}
+_ARTICLE = {"router": "a router", "engine": "an engine", "service": "a service", "benchmark": "a benchmark"}

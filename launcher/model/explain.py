@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from launcher.model.job import ROUTER, Job, Origin, Origins
+from launcher.model.job import Job, Origin, Origins, table
 from launcher.model.spelling import recipe_key
 from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place, Refused
@@ -56,21 +56,17 @@ def keys(job: Job) -> list[str]:
     """Every key that somebody set, dotted, sorted."""
     found = {path for path in job.origins.chains if path}
     for role in job.roles:
-        found |= {(*_table(role.name), *path) for path in role.origins.chains if path}
+        found |= {(*table(role.name), *path) for path in role.origins.chains if path}
     found |= {(CLUSTER, *path) for path in job.cluster_origins.chains if path}
     return sorted(map(dotted, found))
-
-
-def _table(role: str) -> KeyPath:
-    return (ROUTER,) if role == ROUTER else ("roles", role)
 
 
 def _looked_up(job: Job, path: KeyPath) -> Iterator[tuple[Origins, KeyPath]]:
     """Where a key may have been set, and what it is called there; the longer chain first."""
     for role in job.roles:
-        table = _table(role.name)
-        if path[: len(table)] == table and len(path) > len(table):
-            yield role.origins, path[len(table) :]
+        own = table(role.name)
+        if path[: len(own)] == own and len(path) > len(own):
+            yield role.origins, path[len(own) :]
     if path[0] == CLUSTER and len(path) > 1:
         yield job.cluster_origins, path[1:]
     yield job.origins, path

@@ -21,6 +21,14 @@ WORKERS: Mapping[str, Mode] = {"worker": "aggregate", "prefill": "prefill", "dec
 ROUTER = "router"
 """Reserved role name: the role made from `[router]`."""
 
+BENCHMARK = "benchmark"
+"""Reserved role name: the role made from `[benchmark]`."""
+
+
+def table(role: str) -> KeyPath:
+    """The table of the recipe that a role is made from."""
+    return (role,) if role in (ROUTER, BENCHMARK) else ("roles", role)
+
 
 @record
 class Origin:
@@ -86,10 +94,10 @@ class Role:
 
 @record
 class Job:
-    """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others,
-    the router (`direct` where the recipe has none) last. `manifests` names all role manifests there are;
-    `findings` are warnings of linking, which `check` returns with its own. `options` has the catalogues of
-    Slurm's programs for which recipe or cluster have options of their own.
+    """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others, then the
+    router (`direct` where the recipe has none), and last the benchmark where there is one. `manifests` names all
+    role manifests there are; `findings` are warnings of linking, which `check` returns with its own. `options` has
+    the catalogues of Slurm's programs for which recipe or cluster have options of their own.
     """
 
     recipe: Recipe

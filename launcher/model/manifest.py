@@ -93,8 +93,9 @@ class Manifest(Table):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="as the file is named")
     about: str = Field(min_length=1, description="one line for `launch config` and the reference")
     adapter: str = Field(default="plain", description="module that turns the role into commands")
-    kind: Literal["engine", "router", "service"] = Field(
-        description="`engine` serves a model, `router` stands in front, `service` is anything else"
+    kind: Literal["engine", "router", "service", "benchmark"] = Field(
+        description="`engine` serves a model, `router` stands in front, `benchmark` runs to its end once all is ready, "
+        "`service` is anything else"
     )
     image: str | None = Field(default=None, min_length=1, description="image alias where the recipe names none")
     program: Program = Field(default_factory=Program, description="what runs")

@@ -9,6 +9,7 @@ from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName, Sch
 
 __all__ = [
     "NO_ROUTER",
+    "BenchmarkTable",
     "CommonTable",
     "FlagValue",
     "Model",
@@ -80,6 +81,12 @@ class RouterTable(CommonTable):
     kind: str | None = Field(default=None, description="name of the router's role manifest")
 
 
+class BenchmarkTable(CommonTable):
+    """`[benchmark]`: what runs against the public URL once the run is ready; its end ends the run."""
+
+    manifest: str | None = Field(default=None, description="name of the role manifest, of kind `benchmark`")
+
+
 class Model(Table):
     """`[model]`: what is served."""
 
@@ -139,6 +146,9 @@ class RecipePart(Table):
         default={}, description="`worker`, or `prefill` and `decode`; services by a name of their own"
     )
     router: RouterTable | None = Field(default=None, description="what stands in front; default: one worker is public")
+    benchmark: BenchmarkTable | None = Field(
+        default=None, description="what runs once the deployment is ready; its end ends the run"
+    )
     ready: Ready = Field(default_factory=Ready, description="when the run counts as up")
     ports: Ports = Field(default_factory=Ports, description="where ports are allocated")
     slurm: SlurmTable = Field(default_factory=SlurmTable, description="what the deployment asks of Slurm")

@@ -16,7 +16,7 @@ def role_key(path: KeyPath, key: str) -> str:
 
 def recipe_key(path: KeyPath, key: str) -> str:
     """The identity of a key in a recipe."""
-    if path[:1] in (("defaults",), ("router",)):
+    if path[:1] in (("defaults",), ("router",), ("benchmark",)):
         return role_key(path[1:], key)
     if path[:1] == ("roles",) and len(path) > 1:
         return role_key(path[2:], key)

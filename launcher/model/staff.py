@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from launcher.model.catalogue import Catalogue, stand_in
 from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
 from launcher.model.equipment import Equipment, Kit
-from launcher.model.job import ROUTER, WORKERS, Origins, Role
+from launcher.model.job import BENCHMARK, ROUTER, WORKERS, Origins, Role
 from launcher.model.kin import Kin
 from launcher.model.linking import Linking, table, text
 from launcher.model.manifest import Manifest
@@ -14,9 +14,12 @@ from launcher.model.recipe import NO_ROUTER
 from launcher.model.site import Site
 from launcher.model.source import Source
 from launcher.model.spelling import program_key, role_key
+from launcher.model.value import RESERVED
 from launcher.run.record import record
 from launcher.text.diagnostic import Refused, errors
 from launcher.text.document import dotted
+
+_UNNAMED = {ROUTER: "`[router]` names no router", BENCHMARK: "`[benchmark]` has no role manifest"}
 
 _LAID_UNDER = ("image", "env", "flags", "setup")
 """Keys of a role manifest that lie under the recipe's."""
@@ -46,10 +49,12 @@ class Staff:
     equipment: Equipment
 
     def roles(self) -> tuple[Role, ...]:
-        """Workers in recipe order, then others, the router last. Not all of them where there are findings."""
-        names = [name for name in table(self.source.data, "roles") if name != ROUTER]
+        """Workers in recipe order, then others, the router, the benchmark. Not all of them where there are findings."""
+        names = [name for name in table(self.source.data, "roles") if name not in RESERVED]
         names.sort(key=lambda name: name not in WORKERS)
         posts = [*(self._post(name, ("roles", name)) for name in names), self._post(ROUTER, (ROUTER,))]
+        if self.source.written((BENCHMARK,)):
+            posts.append(self._post(BENCHMARK, (BENCHMARK,)))
         return tuple(role for post in posts if (role := self._filled(post)) is not None)
 
     def _post(self, name: str, path: tuple[str, ...]) -> Post:
@@ -88,10 +93,10 @@ class Staff:
         return None
 
     def _unnamed(self, post: Post) -> None:
-        what = "`[router]` names no router" if post.name == ROUTER else f"role `{post.name}` has no role manifest"
+        what = _UNNAMED.get(post.name, f"role `{post.name}` has no role manifest")
         known = ", ".join(f"`{name}`" for name in self.linking.library.manifests())
         help_ = f'add `{post.key} = "…"`: one of {known}'
-        near = None if post.name in (*WORKERS, ROUTER) else self.linking.suggestions.nearest(post.name, WORKERS)
+        near = None if post.name in (*WORKERS, *RESERVED) else self.linking.suggestions.nearest(post.name, WORKERS)
         if near:
             help_ = f"did you mean `[roles.{near}]`?"
         self.linking.refuse("missing-manifest", what, self.source.origins.place(post.path, "key"), help_)

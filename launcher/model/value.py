@@ -19,9 +19,9 @@ FlagValue = bool | int | float | str | list[Any] | dict[str, Any]
 """A TOML value; the flag catalogue of the program says which kinds its flags take."""
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
-ROLE = "^(?!router$)(?!.*-[0-9]+$)[a-z][a-z0-9_-]{0,30}$"
+ROLE = "^(?!(router|benchmark)$)(?!.*-[0-9]+$)[a-z][a-z0-9_-]{0,30}$"
 PORT = "^[a-z][a-z0-9_]{0,30}$"
-RESERVED = "router"
+RESERVED = {"router": "write `[router]`, and `kind` for `manifest`", "benchmark": "write `[benchmark]`"}
 
 FLAG_MARK = {"$comment": "any TOML value but dates and times"}
 """Stands in a JSON Schema for a flag's value, until `schema` puts a reference to the definition there."""
@@ -137,8 +137,8 @@ def _path(value: str) -> str:
 
 
 def _role(value: str) -> str:
-    if value == RESERVED:
-        raise said("is reserved: the router has a table of its own", "write `[router]`, and `kind` for `manifest`")
+    if value in RESERVED:
+        raise said(f"is reserved: the {value} has a table of its own", RESERVED[value])
     return _ROLE_TEST(value)
 
 

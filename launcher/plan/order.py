@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from launcher.model.job import Role
+from launcher.model.job import BENCHMARK, Role
 from launcher.plan.fault import Fault
 from launcher.run.record import record
 
@@ -19,19 +19,25 @@ class Order:
 
 
 def order(roles: Sequence[Role]) -> Order:
-    """What each of `roles` waits for: what its manifest's `after` says, and all workers for a silent router."""
+    """What each of `roles` waits for: what its manifest's `after` says, all workers for a silent router, all others
+    for the benchmark.
+    """
     names = {role.name for role in roles}
     workers = tuple(role.name for role in roles if role.mode is not None)
     faults: list[Fault] = []
     after: dict[str, tuple[str, ...]] = {}
     for role in roles:
-        waits = dict.fromkeys(_waits(role, workers))
+        waits = dict.fromkeys(_others(role, roles) if role.name == BENCHMARK else _waits(role, workers))
         faults.extend(_unknown(role.name, name) for name in waits if name not in names)
         after[role.name] = tuple(name for name in waits if name in names)
     for role_name, name in _backward(after):
         faults.append(_circle(role_name, name))
         after[role_name] = tuple(other for other in after[role_name] if other != name)
     return Order(after, tuple(faults))
+
+
+def _others(role: Role, roles: Sequence[Role]) -> Iterator[str]:
+    yield from (other.name for other in roles if other is not role)
 
 
 def _waits(role: Role, workers: tuple[str, ...]) -> Iterator[str]:

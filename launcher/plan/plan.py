@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from launcher.model.duration import seconds
-from launcher.model.job import Job, Role
+from launcher.model.job import BENCHMARK, Job, Role
+from launcher.plan.addresses import addresses
 from launcher.plan.batch import batch
 from launcher.plan.fault import diagnostic
 from launcher.plan.file import files, setup
@@ -53,7 +54,11 @@ def plan(job: Job, adapters: Adapters) -> Plan:
     url = _url(base, net)
     parts = [part for replica in base.replicas for part in _parts(replica, adapters, net)]
     kinds = _kinds(job, base, parts)
-    steps = tuple(_step(part, kinds[part.replica.role.name], url) for part in parts)
+    told = {BENCHMARK: addresses(net)}
+    steps = tuple(
+        _step(part, kinds[part.replica.role.name], _environment(part, url) | told.get(part.replica.role.name, {}))
+        for part in parts
+    )
     targets = tuple(_targets(parts))
     roles = {part.replica.role.name: part.replica.role for part in parts}
     return Plan(
@@ -115,7 +120,7 @@ def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
     return found
 
 
-def _step(part: _Part, kind: _Kind, url: str) -> Step:
+def _step(part: _Part, kind: _Kind, env: Mapping[str, str]) -> Step:
     role = part.replica.role
     return Step(
         name=part.name,
@@ -133,10 +138,11 @@ def _step(part: _Part, kind: _Kind, url: str) -> Step:
         setup=kind.setup,
         writable=role.setup is not None,
         mounts=kind.mounts,
-        env={**role.env, **part.task.env, **_environment(part, url)},
+        env={**role.env, **part.task.env, **env},
         env_from=role.env_from,
         after=kind.after,
         gates=part.task.gates,
+        lasting=role.name != BENCHMARK,
         stop=kind.stop,
     )
 
@@ -157,7 +163,7 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _environment(part: _Part, url: str) -> Mapping[str, str]:
+def _environment(part: _Part, url: str) -> dict[str, str]:
     """What every container is told, so that commands need no templating."""
     ports = {f"LAUNCH_PORT_{name.upper()}": str(number) for name, number in part.replica.ports.items()}
     return {

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from launcher.model.cluster import Cluster
+from launcher.model.job import BENCHMARK
 from launcher.plan.step import Batch, Plan, Step
 from launcher.render import allocation, slurm
 from launcher.render.bare import bare, environment
@@ -26,7 +27,9 @@ _LATE = ("path", "user", "home")
 
 def render(plan: Plan, cluster: Cluster) -> Script:
     """The Script of `plan` on `cluster`, the one it was planned for. Raises `Refused` for an image it cannot use."""
-    return _local(plan) if plan.batch is None else _slurm(plan, cluster, plan.batch)
+    made = _local(plan) if plan.batch is None else _slurm(plan, cluster, plan.batch)
+    bench = tuple(replace(child, benchmark=True) if child.role == BENCHMARK else child for child in made.children)
+    return replace(made, children=bench)
 
 
 def _local(plan: Plan) -> Script:

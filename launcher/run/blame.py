@@ -20,6 +20,7 @@ _WHEN = {
     "starting": "while the run was starting",
     "gated": "before the run was ready",
     "ready": "after the run was ready",
+    "benchmark": "while the benchmark ran",
 }
 
 

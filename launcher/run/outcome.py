@@ -10,6 +10,7 @@ from launcher.run import files, hints
 
 SCHEMA = 1
 
+FINISHED = "finished"
 STOPPED = "stopped"
 INTERRUPTED = "interrupted"
 FAILED = "failed"
@@ -29,8 +30,8 @@ STOPS: Mapping[str, Tuple[str, int, str]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a run ends: exit 0 by `down`, 1 the launcher's own failure, 6 not ready in time, 7 a step or the job
-    ended, 130 and 143 interrupted. `first` describes the first failing step.
+    """Why a run ends: exit 0 by `down` or the end of its benchmark, 1 the launcher's own failure, 6 not ready in
+    time, 7 a step or the job ended, 130 and 143 interrupted. `first` describes the first failing step.
     """
 
     state: str
@@ -44,6 +45,11 @@ def stopped(by: str) -> Verdict:
     """The verdict when somebody asked for the end; an unknown name counts as SIGTERM."""
     state, code, cause = STOPS.get(by, STOPS["SIGTERM"])
     return Verdict(state, code, cause, by=by)
+
+
+def finished() -> Verdict:
+    """The verdict when what the run was for is done."""
+    return Verdict(FINISHED, 0, "the benchmark has ended")
 
 
 def broken(cause: str) -> Verdict:

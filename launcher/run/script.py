@@ -114,7 +114,8 @@ class Child:
     `env` is set for it; `env_from` names variables taken from the supervisor's own environment (secrets
     travel by name only). `after` names children whose gates must all be open first. A `lasting` child
     must live to the end of the run; the gate of one that does not last is its exit 0. The end of a
-    `critical` child (any end of a lasting one, a non-zero end of another) ends the run.
+    `critical` child (any end of a lasting one, a non-zero end of another) ends the run. A `benchmark` starts
+    when the run is ready; once all that are have ended with 0, the run ends with 0.
 
     In a Slurm allocation the child is an `srun`, and what it starts is on other nodes: `nodes` are indices
     into `Allocation.nodes`, `outputs` the files (in the run directory) that its tasks write there, while `log`
@@ -138,6 +139,7 @@ class Child:
     outputs: Tuple[str, ...] = ()
     env_prefix: str = ""
     last: bool = False
+    benchmark: bool = False
 
 
 @record

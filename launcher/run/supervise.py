@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from typing import Dict, List, Optional, Set
+from typing import Dict, List, Optional
 
 from launcher.run import blame, child, outcome, prepare, proc, sweep
 from launcher.run.answers import RUN, Answers
@@ -19,11 +19,7 @@ from launcher.run.outcome import Verdict
 from launcher.run.rescue import Rescue
 from launcher.run.script import Budgets, Child, Script
 from launcher.run.teardown import Teardown
-
-STARTING = "starting"
-GATED = "gated"
-READY = "ready"
-STOPPING = "stopping"
+from launcher.run.turns import BENCHMARK, GATED, READY, STARTING, STOPPING, Turns
 
 _TICK = 1.0
 
@@ -43,8 +39,7 @@ class Supervisor:
         self.ready_after: Optional[float] = None
         self.running: Dict[str, Running] = {}
         self._began = time.monotonic()
-        self._waiting: Dict[str, Child] = {}
-        self._open: Set[str] = set()
+        self._turns = Turns(())
         self._answers = Answers(journal, self._seconds)
         self._looked = self._began
         self._halt = threading.Event()
@@ -128,7 +123,7 @@ class Supervisor:
             self.end(self.inside.why(blamed, self._quiet, signalled=signalled))
 
     def _watch(self, script: Script) -> None:
-        self._waiting = {step.name: step for step in script.children}
+        self._turns = Turns(script.children)
         while not self._over():
             while self._start_free(script):
                 pass
@@ -147,10 +142,10 @@ class Supervisor:
         return self.verdict is not None
 
     def _start_free(self, script: Script) -> bool:
-        free = [step for step in self._waiting.values() if self._open.issuperset(step.after)]
+        free = self._turns.free()
         for step in free:
             if self.verdict is None:
-                del self._waiting[step.name]
+                del self._turns.waiting[step.name]
                 self._start(step, script)
         return bool(free) and self.verdict is None
 
@@ -182,18 +177,21 @@ class Supervisor:
         if step.critical:
             self.end(blame.unstartable(step, self.phase, reason))
         else:
-            self._open.add(step.name)
+            self._turns.open.add(step.name)
 
     def _advance(self, script: Script) -> None:
-        if self.verdict is None and self.phase == STARTING and not self._waiting:
-            self.phase = GATED
-            self.journal.note("phase", phase=GATED)
-        if self.phase == GATED and not self._asked_ready and len(self._open) == len(script.children):
+        if self.verdict is None and self.phase == STARTING and not self._turns.waiting:
+            self._enter(GATED)
+        if self.phase == GATED and not self._asked_ready and self._turns.all_open:
             self._asked_ready = True
             ask(RUN, script.ready, self._halt, self.inbox.put)
 
+    def _enter(self, phase: str) -> None:
+        self.phase = phase
+        self.journal.note("phase", phase=phase)
+
     def _opened(self, step: str) -> None:
-        self._open.add(step)
+        self._turns.open.add(step)
         self._answers.opened(step)
         self.journal.note("gate-open", step=step, after=self._seconds())
 
@@ -210,6 +208,8 @@ class Supervisor:
             self._answers.opened(RUN)
             self.ready_after = self._seconds()
             self.journal.note("ready", after=self.ready_after)
+            if self._turns.ready():
+                self._enter(BENCHMARK)
         else:
             self._opened(item.step)
 
@@ -230,10 +230,12 @@ class Supervisor:
         if self.verdict is None and step.critical and not done:
             self._judge(blame.ended(running, self.phase, how, self.run))
         self.journal.note("exit", step=step.name, after=self._seconds(), **how)
-        if done and self.verdict is None:
+        if done and self.verdict is None and not step.benchmark:
             self._opened(step.name)
         # Nobody waits for what the run can do without.
-        self._open.add(step.name)
+        self._turns.open.add(step.name)
+        if done and self._turns.finished:
+            self.end(outcome.finished())
 
     def _signalled(self, number: int) -> None:
         if self.orphaned:
@@ -246,7 +248,7 @@ class Supervisor:
         moment = time.monotonic()
         if self.orphaned:
             self.end(outcome.broken("the keeper was killed"))
-        elif self.phase != READY and moment - self._began > script.budgets.ready:
+        elif self.phase in (STARTING, GATED) and moment - self._began > script.budgets.ready:
             self.end(self._expired(script))
         elif moment - self._looked > _TICK:
             self._looked = moment
@@ -258,12 +260,12 @@ class Supervisor:
         budget = script.budgets.ready
         for step in script.children:
             running = self.running.get(step.name)
-            if running is not None and step.name not in self._open:
+            if running is not None and step.name not in self._turns.open:
                 return blame.expired(budget, step, running, self._answers.last(step.name), self.run)
         return blame.not_ready(budget, self._answers.last(RUN))
 
     def _patience(self, script: Script) -> float:
-        if self.phase == READY:
+        if self.phase in (READY, BENCHMARK):
             return _TICK
         return min(_TICK, self._began + script.budgets.ready - time.monotonic())
 

@@ -28,7 +28,7 @@ WRONG = [
         "one of full, concise, json, github, sarif",
     ),
     (["logs", "last", "-n", "many"], "`--lines/-n` does not take `many`", "see `launch logs --help`"),
-    (["schema", "recipy"], "`recipe|manifest|cluster` does not take `recipy`", "did you mean `recipe`?"),
+    (["schema", "recipy"], "`recipe|manifest|cluster|config` does not take `recipy`", "did you mean `recipe`?"),
 ]
 
 

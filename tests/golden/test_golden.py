@@ -40,6 +40,8 @@ CASES = {
     "quickstart-gb300": Request("quickstart", "gb300"),
     "direct-gb300": Request("./direct.toml", "gb300"),
     "service-gb300": Request("./service.toml", SITES["gb300"]),
+    "benchmark-local": Request("./benchmark.toml", sets=MODEL, unsets=("benchmark.on",)),
+    "benchmark-gb300": Request("./benchmark.toml", SITES["gb300"], sets=(*MODEL, "roles.worker.gpus=4")),
     # Roles of different sizes, each in one NVLink domain: a heterogeneous job.
     "segments-gb300": Request("sim-smg-pd", "gb300", sets=("slurm.segment=role", "roles.decode.replicas=4")),
 }
@@ -98,6 +100,7 @@ def _child(child: Child) -> str:
     env += "".join(f"  {child.env_prefix}{name} from the shell\n" for name in child.env_from)
     after = f"  after {' '.join(child.after)}\n" if child.after else ""
     kind = "" if child.lasting and child.critical else f"  lasting {child.lasting}, critical {child.critical}\n"
+    kind += "  once the run is ready\n" * child.benchmark
     gates = "".join(f"  gate {gate.kind} {shown(gate.url)}\n" for gate in child.gates)
     end = f"  stop {child.stop.signal} {child.stop.seconds:g} s{' after all others' * child.last}\n"
     return f"# {child.name}\n{after}{kind}{env}{gates}  {_words(child.argv)}\n{end}"

@@ -28,6 +28,7 @@ PART = {
     "defaults": {"setup_file": "a.sh"},
     "roles": {"worker": ROLE, "cache": {"manifest": "box"}},
     "router": {"kind": "gate", "flags": {"policy": "any"}},
+    "benchmark": {"manifest": "load", "flags": {"requests": 100}},
     "ready": {"timeout": "1h30m"},
     "ports": {"public": 8000, "shift": 10},
     "slurm": {
@@ -117,6 +118,7 @@ VALUES = st.one_of(
     ),
     st.sampled_from(
         [
+            "benchmark",
             "A B",
             "none",
             "800G",

@@ -197,8 +197,8 @@ COMMAND = [
         Request("r.toml", sets=("extends='other.toml'",)),
         "unknown-key --set:1:1 unknown key `extends`",
         (
-            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `ready`, `ports`, `slurm` "
-            "and `schema`"
+            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `benchmark`, `ready`, `ports`, "
+            "`slurm` and `schema`"
         ),
         3,
     ),

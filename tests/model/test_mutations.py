@@ -23,6 +23,7 @@ RECIPE = {key: value for key, value in SAMPLES["recipe"].items() if key not in (
 FILES: dict[str, str] = {
     "vllm": ENGINE.replace('"engine"', '"vllm"', 1).replace('image = "eng"', 'image = "vllm"'),
     "box": BOX + 'image = "box"\n',
+    "load": BOX.replace("box", "load").replace("service", "benchmark") + 'image = "box"\n',
 }
 CLUSTER = SITE.replace("[models]", 'vllm = "docker.io/vllm:1"\n[models]')
 
@@ -53,7 +54,7 @@ def outcome(files: Shelf, request: Request) -> Job | list[str]:
 def test_the_sample_links() -> None:
     found = outcome(shelf(RECIPE), Request("r.toml:low", "site"))
     assert isinstance(found, Job)
-    assert [role.name for role in found.roles] == ["worker", "cache", "router"]
+    assert [role.name for role in found.roles] == ["worker", "cache", "router", "benchmark"]
 
 
 @pytest.mark.parametrize("examples", [80, pytest.param(2000, marks=pytest.mark.heavy)])

@@ -26,11 +26,11 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
     ),
     (
         "later feature",
-        "[benchmark]\nmanifest = 'aiperf'",
-        ["unknown-key r.toml:3:2 unknown key `benchmark`"],
+        "[sweep]\nallocation = 'one'",
+        ["unknown-key r.toml:3:2 unknown key `sweep`"],
         (
-            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `ready`, `ports`, `slurm`, "
-            "`schema`, `extends`, `variants` and `on`"
+            "the file takes `name`, `allow`, `model`, `defaults`, `roles`, `router`, `benchmark`, `ready`, `ports`, "
+            "`slurm`, `schema`, `extends`, `variants` and `on`"
         ),
     ),
     (
@@ -253,7 +253,12 @@ OTHERS = [
     (
         "manifest: wrong choice",
         {"manifests": {"engine": ENGINE.replace('kind = "engine"', 'kind = "enginee"')}},
-        ["wrong-value manifests/engine.toml:5:8 `kind` must be `engine`, `router` or `service`, not `enginee`"],
+        [
+            (
+                "wrong-value manifests/engine.toml:5:8 `kind` must be `engine`, `router`, `service` or `benchmark`, "
+                "not `enginee`"
+            )
+        ],
     ),
     (
         "manifest: symbolic count",

@@ -55,6 +55,25 @@ def test_roles_come_workers_first_and_the_router_last() -> None:
     assert job.router.manifest_document.name == "manifests/gate.toml"
 
 
+def test_the_benchmark_comes_last_and_has_no_defaults() -> None:
+    load = 'schema = 1\nname = "load"\nabout = "x"\nkind = "benchmark"\nenv = { A = "0", B = "0" }\n'
+    shelf = Shelf({"r.toml": RECIPE + '[benchmark]\nmanifest = "load"\nenv = { A = "1" }\n'}, manifests={"load": load})
+    found = link(shelf, Request("r.toml", "local")).roles[-1]
+    assert (found.name, found.mode, found.manifest.name) == ("benchmark", None, "load")
+    assert found.env == {"A": "1", "B": "0"}
+    assert [(layer, path) for layer, _, path in chain(found, "env", "A")] == [
+        ("role manifest", ("env", "A")),
+        ("[benchmark]", ("benchmark", "env", "A")),
+    ]
+    assert len(linked(RECIPE).roles) == 4
+
+
+@pytest.mark.parametrize("name", ["router", "benchmark"])
+def test_names_of_tables_are_no_names_of_roles(name: str) -> None:
+    (found,) = refused(Shelf({"r.toml": RECIPE + f'[roles.{name}]\nmanifest = "box"\n'}), Request("r.toml"))
+    assert found.startswith("wrong-value r.toml:") and "is reserved" in found
+
+
 def test_a_worker_is_merged_from_cluster_manifest_defaults_and_its_table() -> None:
     decode = role(RECIPE, "decode", cluster="site")
     assert decode.env == {"KEEP": "manifest", "SITE": "1", "LOG": "debug", "D": "2", "R": "3"}

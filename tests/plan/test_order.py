@@ -30,6 +30,11 @@ def box(name: str, *after: str) -> Role:
             ],
             {"worker": (), "client": ("router",), "router": ("etcd",), "etcd": ()},
         ),
+        # The benchmark waits for everybody.
+        (
+            [role("worker", ENGINE), box("etcd"), router(), role("benchmark", manifest("load", kind="benchmark"))],
+            {"worker": (), "etcd": (), "router": ("worker",), "benchmark": ("worker", "etcd", "router")},
+        ),
         (
             [
                 role("worker", manifest("e", kind="engine", after=["etcd"])),

@@ -47,6 +47,34 @@ def test_environment_of_a_step():
     assert step(found, "box-1").env_from == ("TOKEN",)
 
 
+def test_a_benchmark_is_told_where_everything_is():
+    box = role("my-box", BOX, replicas=2)
+    load = role("benchmark", manifest("load", kind="benchmark"), env={"A": "1", "LAUNCH_SERVED_NAME": "mine"})
+    found = planned(role("worker", replicas=2), box, role("idle", manifest("idle")), router(), load)
+    last = found.steps[-1]
+    assert (last.name, last.lasting, last.critical, last.gates) == ("benchmark", False, True, ())
+    assert last.after == tuple(each.name for each in found.steps[:-1])
+    host = f"http://{ref('ip', 0)}"
+    assert {name: value for name, value in last.env.items() if not name.startswith(("LAUNCH_R", "LAUNCH_I"))} == {
+        "A": "1",
+        "LAUNCH_URL": f"{host}:8000",
+        "LAUNCH_WORKERS_FILE": f"{ref('run')}/workers.json",
+        "LAUNCH_SERVED_NAME": "tiny",
+        "LAUNCH_URLS_WORKER": f"{host}:6100 {host}:6132",
+        "LAUNCH_URLS_MY_BOX": f"{host}:7000 {host}:7001",
+        "LAUNCH_URLS_ROUTER": f"{host}:8000",
+    }
+    assert not any(name.startswith("LAUNCH_URLS") for each in found.steps[:-1] for name in each.env)
+
+
+@pytest.mark.parametrize(("replicas", "told"), [(2000, True), (2001, False)])
+def test_addresses_that_no_variable_could_hold_are_in_the_file_alone(replicas, told):
+    load = role("benchmark", manifest("load", kind="benchmark"))
+    last = planned(role("worker", replicas=replicas, gpus=1), router(), load, on=cluster(node={"gpus": 8})).steps[-1]
+    assert ("LAUNCH_URLS_WORKER" in last.env) is told
+    assert len(last.env.get("LAUNCH_URLS_WORKER", "").replace(ref("ip", 0), "255.255.255.255")) < 128 * 1024
+
+
 def test_further_nodes_of_a_replica_are_steps_of_their_own():
     found = planned(role("worker", BOX, gpus=8), on=site("gb300"))
     first, second = found.steps
