@@ -20,7 +20,13 @@ static int resolve(int rootfd, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 
-	return syscall(SYS_openat2, rootfd, path, &how, sizeof(how));
+	int found;
+
+	/* With .. in a path the kernel asks to try again while anything on the machine is being mounted or renamed. */
+	do
+		found = syscall(SYS_openat2, rootfd, path, &how, sizeof(how));
+	while (found < 0 && errno == EAGAIN);
+	return found;
 }
 
 int place(int rootfd, const char *path, bool folder)
