@@ -19,6 +19,7 @@ READY = "watching"
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PAUSE = 0.2
 _PATIENCE = 60.0
+_TRIES = 3
 
 
 def main(words: List[str]) -> int:
@@ -58,7 +59,12 @@ def _remove(root: Root, deadline: float) -> bool:
         return True
     while busy(root) and time.monotonic() < deadline:
         time.sleep(_PAUSE)
-    return _run(root.remove) and not present(root)
+    for _ in range(_TRIES):
+        # A file that went away meanwhile (a process that ended, a folder other nodes see) makes `rm` give up.
+        _run(root.remove)
+        if not present(root):
+            return True
+    return False
 
 
 def _listed(name: str) -> Optional[Sequence[str]]:
