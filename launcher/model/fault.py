@@ -40,7 +40,7 @@ def _switch(flag: Flag, value: bool) -> Iterator[Fault]:
     if not value and not flag.negatives:
         yield Fault((), "has no negative form", "leave it out: it is off unless it is given")
     elif value and flag.kind != "bool" and flag.arity != "?":
-        yield Fault((), f"wants {_WANTED[flag.kind]}, not `true`")
+        yield Fault((), f"wants {_wanted(flag)}, not `true`", among=flag.choices)
 
 
 def _field(flag: Flag, value: FlagValue) -> Iterator[Fault]:
@@ -95,9 +95,15 @@ def _typed(flag: Flag, path: Path, item: Any) -> Iterator[Fault]:
     elif isinstance(item, str) and flag.suffixes and _suffixed(flag, item):
         return
     elif isinstance(item, bool) or not isinstance(item, wanted):  # type: ignore[arg-type]
-        yield Fault(path, f"wants {_WANTED[flag.kind]}{_or(flag)}, not {kind(item)}", _instead(flag, item))
+        help_ = _instead(flag, item)
+        among = () if help_ else flag.choices
+        yield Fault(path, f"wants {_wanted(flag)}{_or(flag)}, not {kind(item)}", help_, among=among)
     elif not (flag.minimum is None or item >= flag.minimum) or not (flag.maximum is None or item <= flag.maximum):
         yield Fault(path, f"wants {_range(flag)}, not {item}")
+
+
+def _wanted(flag: Flag) -> str:
+    return "one of its choices" if flag.choices and flag.kind == "str" else _WANTED[flag.kind]
 
 
 def _suffixed(flag: Flag, item: str) -> bool:
@@ -134,7 +140,7 @@ _WANTED = {
 
 def _instead(flag: Flag, item: Any) -> str | None:
     """How to write `item` so that the flag takes it, where that is plain."""
-    if flag.kind == "str" and type(item) in (int, float):
+    if flag.kind == "str" and type(item) in (int, float) and (not flag.choices or str(item) in flag.choices):
         return f'write it in quotes: `{flag.key} = "{item}"`'
     if isinstance(item, str) and flag.kind in ("int", "float") and re.fullmatch(r"-?[0-9]+", item):
         return f"write it without quotes: `{flag.key} = {item}`"

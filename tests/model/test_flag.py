@@ -40,6 +40,7 @@ from tests.model.shapes import (
     STORE,
     TEXT,
     TWO,
+    flag,
 )
 
 ACCEPTED = [
@@ -157,6 +158,9 @@ REFUSED = [
     (JSON, True, (), "wants a table, not `true`", None),
     (CHOICE, "hot", (), "has no choice `hot`", None),
     (CHOICE, "Cold", (), "has no choice `Cold`", None),
+    (CHOICE, 3, (), "wants one of its choices, not a whole number", None),
+    (CHOICE, True, (), "wants one of its choices, not `true`", None),
+    (flag(choices=("8", "16")), 8, (), "wants one of its choices, not a whole number", 'write it in quotes: `f = "8"`'),
     (FOLDED, "hot", (), "has no choice `hot`", None),
     (JOINED, ["a", "b,c"], (1,), "cannot carry `b,c`: the program reads one list separated by `,`", None),
     (JOINED, ["a", ""], (1,), "cannot carry ``: the program reads one list separated by `,`", None),
