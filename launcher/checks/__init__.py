@@ -20,6 +20,7 @@ from launcher.checks import (
 from launcher.checks.allow import allowed, unknown_allowed
 from launcher.checks.audit import AUDITS
 from launcher.checks.case import Case, Check
+from launcher.checks.rules import RULES as BETWEEN
 from launcher.model.findings import EXPLANATIONS
 from launcher.model.job import Job
 from launcher.roles.base import Adapters
@@ -42,6 +43,7 @@ _RULES = (
     flags.abbreviated_flag,
     flags.deprecated_flag,
     flags.catalogue_missing,
+    *BETWEEN,
     ports.port_privileged,
     mounts.mount_path,
     mounts.mount_target_twice,
