@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pwd
 import re
 import secrets
 import shutil
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from launcher.execute.bundle import bundle
 from launcher.execute.world import World
-from launcher.run import files, lock, prepare
+from launcher.run import account, files, lock, prepare
 from launcher.run.script import Script, dump, load
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.suggest import nearest
@@ -159,10 +158,7 @@ def claim_stop(run: Run, by: str) -> bool:
 
 
 def _passwd_home() -> str | None:
-    try:
-        home = pwd.getpwuid(os.geteuid()).pw_dir
-    except KeyError:
-        return None
+    home = account.known({}).get("HOME")
     return home if home and os.access(home, os.W_OK) else None
 
 

@@ -13,6 +13,7 @@ from launcher.model import sitepath
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Plan
 from launcher.render.sbatch import submission
+from launcher.run import account
 from launcher.run.script import Script
 
 
@@ -69,9 +70,8 @@ def folder(world: World, cluster: Cluster) -> Path | None:
     """The cluster's folder for run directories, `$USER` and `$HOME` expanded; None where it names none."""
     if cluster.runs is None:
         return None
-    known = {name: world.environ[name] for name in ("USER", "HOME") if world.environ.get(name)}
     try:
-        return Path(os.path.normpath(sitepath.expand(cluster.runs, known)))
+        return Path(os.path.normpath(sitepath.expand(cluster.runs, account.known(world.environ))))
     except KeyError as error:
         missing = f"`runs` of cluster `{cluster.name}` names ${error.args[0]}, which is not set"
         raise refusal("run-directory", missing) from error

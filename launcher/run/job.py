@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from launcher.run import outcome
+from launcher.run import account, outcome
 from launcher.run.outcome import Verdict
 from launcher.run.script import bind, ref
 
@@ -23,8 +23,9 @@ def slots(environ: Mapping[bytes, bytes]) -> Dict[str, str]:
     if not job:
         raise ValueError("SLURM_JOB_ID is not set: this is no Slurm job")
     found = {"job": job, "jobs": ",".join(_groups(environ, "SLURM_JOB_ID") or [job])}
-    for slot, name in (("path", "PATH"), ("user", "USER"), ("home", "HOME")):
-        found[slot] = _get(environ, name)
+    found["path"] = _get(environ, "PATH")
+    somebody = account.known({name: _get(environ, name) for name in ("USER", "HOME")})
+    found["user"], found["home"] = somebody.get("USER", ""), somebody.get("HOME", "")
     return found
 
 

@@ -72,7 +72,7 @@ def no_program(launch: Deployment) -> int:
 
 
 def no_slurm(launch: Deployment) -> int:
-    return launch("up", "quickstart", "--cluster", "gb300").returncode
+    return launch("up", "quickstart", "--cluster", "gb300", env={"USER": None}).returncode
 
 
 def never_ready(launch: Deployment) -> int:

@@ -1,5 +1,8 @@
 """Why Slurm ends a run, from what `squeue` says; the job from its environment."""
 
+import os
+import pwd
+
 import pytest
 
 from launcher.run import job
@@ -71,6 +74,14 @@ HET = {
 def test_slots(environ: dict[bytes, bytes], jobs: str, lists: list[str]) -> None:
     assert job.slots(environ) == {"job": "7", "jobs": jobs, "path": "/bin", "user": "a", "home": "/h"}
     assert job.nodelists(environ) == lists
+
+
+@pytest.mark.parametrize("nameless", [{}, {b"USER": b"", b"HOME": b""}], ids=["unset", "empty"])
+def test_an_environment_without_a_user_has_the_account(nameless: dict[bytes, bytes]) -> None:
+    somebody = pwd.getpwuid(os.geteuid())
+    bare = {name: value for name, value in PLAIN.items() if name not in {b"USER", b"HOME"}}
+    found = job.slots({**bare, **nameless})
+    assert (found["user"], found["home"]) == (somebody.pw_name, somebody.pw_dir)
 
 
 def test_outside_a_job_there_are_none() -> None:
