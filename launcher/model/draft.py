@@ -1,10 +1,12 @@
 """A role on the way: merged, not yet sound; what its image, version, preamble and mounts are."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from launcher.model.equipment import Kit
 from launcher.model.job import Origin, Origins
+from launcher.model.library import Library
 from launcher.model.linking import Linking, text
 from launcher.model.merge import Twice
 from launcher.model.recipe import Mount
@@ -17,6 +19,10 @@ from launcher.text.document import Document, KeyPath
 MANIFEST = "role manifest"
 """Name of the layer that a role manifest makes."""
 
+# `docker://`, an image, and a tag that begins with a version: `v0.33.0-cu130`, `1.3.0rc24`, `v0.5.16.post1`.
+_TAGGED = re.compile(
+    r"(?:docker://)?(?P<name>[^@]+?):v?(?P<version>\d+\.\d+\.\d+(?:rc\d+)?(?:\.post\d+)?)(?:[-+][\w.+-]*)?(?:@[^@]+)?"
+)
 _LATE = (OPEN, CLOSE, "\0")
 
 
@@ -71,8 +77,10 @@ def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> No
     linking.findings.append(finding)
 
 
-def version(site: Site | None, draft: Draft) -> str | None:
-    """Version of the role's program: as the recipe says, else the image alias, else the role manifest."""
+def version(library: Library, site: Site | None, draft: Draft) -> str | None:
+    """Version of the role's program: as the recipe says, else the image alias, else the tag of the image where its
+    tags are versions of that program, else the role manifest.
+    """
     program = draft.kit.manifest.program
     found: list[tuple[str | None, tuple[Origin, ...]]] = []
     if program.version is not None:
@@ -80,6 +88,10 @@ def version(site: Site | None, draft: Draft) -> str | None:
         found.append((program.version, (origin,)))
     alias = text(draft.data, "image")
     image = site.cluster.images.get(alias) if site and alias else None
+    tagged = _tagged(library, program.name, image.reference) if site and image and program.name else None
+    if site and tagged is not None:
+        whole: KeyPath = ("images", str(alias), "reference")
+        found.append((tagged, site.origins.chains.get(whole) or site.origins.chains[whole[:2]]))
     if site and image and program.name in image.versions:
         path: KeyPath = ("images", str(alias), "versions", program.name)
         found.append((image.versions[program.name], site.origins.chains.get(path, ())))
@@ -90,6 +102,16 @@ def version(site: Site | None, draft: Draft) -> str | None:
         return None
     draft.chains["version",] = tuple(origin for _, chain in found for origin in chain)
     return found[-1][0]
+
+
+def _tagged(library: Library, program: str, reference: str) -> str | None:
+    """The version that an image's tag is, for the images of `names.toml` alone: others' tags are their own."""
+    split = _TAGGED.fullmatch(reference.replace("#", "/"))
+    if split is None:
+        return None
+    host = split["name"].partition("/")[0]
+    name = split["name"] if "." in host or ":" in host else f"docker.io/{split['name']}"
+    return split["version"] if library.names().repositories.get(name) == program else None
 
 
 def preamble(linking: Linking, draft: Draft) -> str | None:

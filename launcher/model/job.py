@@ -63,9 +63,9 @@ class Role:
 
     `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
     it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
-    as the recipe says, else the image alias, else the role manifest; `catalogue` is of another version where
-    there is none of that. `kin` is known where a flag is not in the catalogue. `mounts` are the cluster's, then the
-    role's own. `origins` has paths relative to the role (`("flags", "policy")`).
+    as the recipe says, else the image alias or the image's tag, else the role manifest; `catalogue` is of another
+    version where there is none of that. `kin` is known where a flag is not in the catalogue. `mounts` are the
+    cluster's, then the role's own. `origins` has paths relative to the role (`("flags", "policy")`).
     """
 
     name: str

@@ -66,10 +66,11 @@ class Staff:
         kit = self._kit(post)
         if kit is None:
             return None
-        found = version(self.site, self._draft(post, kit, role_key))
+        library = self.linking.library
+        found = version(library, self.site, self._draft(post, kit, role_key))
         catalogue = self._catalogue(kit.manifest, found)
         draft = self._draft(post, kit, program_key(catalogue) if catalogue else role_key)
-        version(self.site, draft)
+        version(library, self.site, draft)
         self.linking.twice(draft.twice)
         meant = reference(self.linking, self.site, draft) if self.site else None
         setup = preamble(self.linking, draft)

@@ -147,6 +147,31 @@ def test_versions(cluster: str, line: str, version: str, layers: list[str]) -> N
     assert found.catalogue.version == min(version, "2.0")
 
 
+REFERENCES = [
+    ("docker.io/vllm/engine:v0.33.0", "0.33.0"),
+    ("vllm/engine:v0.33.0-cu130", "0.33.0"),
+    ("docker://vllm/engine:0.33.0@sha256:" + "a" * 64, "0.33.0"),
+    ("docker.io#vllm/engine:v0.5.16.post1-cu129-amd64", "0.5.16.post1"),
+    ("docker.io/vllm/engine:1.3.0rc24", "1.3.0rc24"),
+    ("docker.io/vllm/engine:nightly-0123", "1.0"),
+    ("docker.io/vllm/engine", "1.0"),
+    ("docker.io/vllm/other:v0.33.0", "1.0"),
+    ("registry.site:5000/vllm/engine:v0.33.0", "1.0"),
+    ("/images/engine-v0.33.0.sqsh", "1.0"),
+]
+
+
+@pytest.mark.parametrize(("reference", "version"), REFERENCES)
+def test_a_tag_is_a_version_where_its_image_says_so(reference: str, version: str) -> None:
+    site = f'schema = 1\nname = "site"\nruntime = "pyxis"\n[images]\neng = "{reference}"\n'
+    recipe = 'schema = 1\nname = "small"\n[roles.worker]\nmanifest = "engine"\n'
+    shelf = Shelf({"r.toml": recipe}, clusters={"site": [site]})
+    found = link(shelf, Request("r.toml", "site")).workers[0]
+    assert found.version == version
+    layers = [layer for layer, _, _ in chain(found, "version")]
+    assert layers == (["role manifest"] if version == "1.0" else ["role manifest", "cluster"])
+
+
 def test_versions_come_from_no_place_where_nobody_says_one() -> None:
     assert role(RECIPE, "router", cluster="site").version is None
 
