@@ -16,6 +16,8 @@ from launcher.text.diagnostic import Diagnostic, Refused
 MODULES = ("stubs", "jsontypes", "parsers", "dump")
 """What runs inside the program's Python, each after those it imports."""
 
+__all__ = ["Converted", "ask", "command", "convert", "failed", "from_python", "from_wheel", "order", "source"]
+
 Order = dict[str, Any]
 
 

@@ -115,7 +115,9 @@ class Catalogue:
             found.update(dict.fromkeys(flag.spellings, name))
         for name, flag in self.flags.items():
             for spelling in flag.negatives:
-                found.setdefault(spelling, name)
+                # `--flag=false`, which Go's programs take, is the flag with a value.
+                if "=" not in spelling:
+                    found.setdefault(spelling, name)
         return found
 
     @cached_property
@@ -179,7 +181,8 @@ class _Entries(Mapping[str, Flag]):
                 found.setdefault(spelling, name)
         for name, entry in self._raw.items():
             for spelling in entry.get("negatives", ()):
-                found.setdefault(spelling, name)
+                if "=" not in spelling:
+                    found.setdefault(spelling, name)
         return found
 
 

@@ -31,6 +31,7 @@ class Reading(Table):
     shape: Any = None
     negatives: list[str] | None = None
     deprecated: bool | None = None
+    retired: bool | None = None
     instead: str | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -59,14 +60,16 @@ class Grammar(Table):
     needs: list[str] = Field(default=[], description="what pip installs to import the parser of an unpacked wheel")
     compiled: bool = Field(default=False, description="choices come from the compiled part of the wheel")
     parser: Build | None = Field(default=None, description="how its argparse parser is built")
-    module: list[str] = Field(default=[], description="else: what `python -m` runs, until it reads its command line")
+    module: list[str] = Field(
+        default=[], description="else: what `python -m` runs until it reads its arguments; or a function `module:name`"
+    )
     set: dict[str, str] = Field(default={}, description="`module:variable` → the class or function that gives it")
     answers: dict[str, Any] = Field(default={}, description="what made-up names are; `name()` is what a function says")
     nothing: list[str] = Field(default=[], description="made-up names that are None")
     absent: list[str] = Field(default=[], description="names that are not made up")
     forced: list[str] = Field(default=[], description="modules that are made up though they are there")
     known: dict[str, list[str]] = Field(default={}, description="open flag or `Class.field` → where its words are")
-    help: Literal["go", "tclap"] | None = Field(default=None, description="whose style its `--help` has")
+    help: Literal["go", "rust", "tclap"] | None = Field(default=None, description="whose style its `--help` has")
     folds: bool = Field(default=False, description="underscores in names are dashes")
     dotted: bool = Field(default=False, description="`--flag.field` sets a field of a JSON flag")
     glued: dict[str, list[str]] = Field(default={}, description="`-O3` → keys it may stand for, the first there is")

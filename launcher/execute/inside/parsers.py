@@ -44,7 +44,7 @@ def named(words: str, *args: Any) -> Any:
 
 
 def caught(words: list[str]) -> argparse.ArgumentParser:
-    """The innermost parser of the program that `python -m` runs with `words`."""
+    """The innermost parser of the program that `python -m` runs with `words`, or of a function `module:name`."""
     parse = argparse.ArgumentParser.parse_known_args
     found: list[argparse.ArgumentParser] = []
 
@@ -57,7 +57,10 @@ def caught(words: list[str]) -> argparse.ArgumentParser:
     argparse.ArgumentParser.parse_known_args = capture  # type: ignore[method-assign, assignment]
     sys.argv = list(words)
     try:
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        if ":" in words[0]:
+            named(words[0])
+        else:
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     except Caught:
         return found[0]
     finally:
