@@ -11,6 +11,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 # Programs that do not get on with others, each beside $(VENV): what tests/environments/NAME.txt lists in $(VENV)-NAME.
 ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard tests/environments/*.txt))
+# Source of the engines whose own parsers the tests ask.
+SOURCES := $(VENV)/sources/made
+# Programs whose flags a wheel of PyPI tells.
+LEARNT := $(patsubst manifests/flags/%/grammar.toml,%,$(shell grep -l '^distribution' manifests/flags/*/grammar.toml))
 # Caches live in the environment's folder: `make check` leaves the tree as it was.
 CACHE := $(CURDIR)/$(VENV)/cache
 export RUFF_CACHE_DIR := $(CACHE)/ruff
@@ -22,23 +26,23 @@ CODE := launcher tests benchmarks docs
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all check format golden docs bench wheel clean \
+.PHONY: help setup demo test test-all check format golden flags docs bench wheel clean \
 	check-lint check-format check-types check-layers check-shape check-python check-docs
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
 		printf '%-16s %s\n' "$$name" "$$what"; done
 
-setup: $(VENV)/dev $(ENVIRONMENTS) ## the environments for development, in .venv and .venv-NAME
+setup: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## the environments for development, in .venv and .venv-NAME
 
 demo: $(VENV)/demo ## run the quickstart on this machine: workers, router, one completion, clean stop
 	@$(BIN)/python docs/demo.py
 
-test: $(VENV)/dev $(ENVIRONMENTS) ## every test that CI runs
+test: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## every test that CI runs
 	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-test-all: $(VENV)/dev $(ENVIRONMENTS) ## the same and those that take minutes
+test-all: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## the same and those that take minutes
 	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not site"
 
@@ -72,6 +76,9 @@ format: $(VENV)/dev ## put the code into shape
 golden: $(VENV)/dev ## write the expected plans and scripts anew; read the diff before committing
 	@$(BIN)/python -m pytest -q -n $(JOBS) --golden tests/golden
 
+flags: $(VENV)/dev ## make the flag catalogues anew from PyPI, with those of the newest versions; say what changed
+	@for program in $(LEARNT); do $(BIN)/python -m launcher flags harvest $$program --again --into manifests/flags || exit; done
+
 docs: $(VENV)/dev ## write docs/reference and the outputs quoted in the guides
 	$(BIN)/python -m docs.generate
 
@@ -98,6 +105,11 @@ $(VENV)/dev: $(VENV)/made pyproject.toml constraints.txt
 	@echo "installing what development needs into $(VENV) (once)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $(VENV)/demo $@
+
+$(SOURCES): tests/flags/sources.py manifests/flags/vllm/grammar.toml manifests/flags/sglang/grammar.toml | $(VENV)/dev
+	@echo "fetching the source of engines into $(VENV)/sources (once)"
+	@$(BIN)/python -m tests.flags.sources
+	@touch $@
 
 $(VENV)-%/made: tests/environments/%.txt | $(VENV)/dev
 	@echo "installing $* into $(VENV)-$* (once)"

@@ -38,7 +38,11 @@ def add(parent: Any, flag: Flag) -> None:
     else:
         action = {"last": "store", "append": "append", "extend": "extend"}[flag.repeat]
         choices = flag.choices or None
-        parent.add_argument(*flag.spellings, action=action, nargs=flag.arity, type=reader(flag), choices=choices)
+        # A flag that may stand without its value tells the two apart: `true` in a recipe is the bare one.
+        bare = {"const": True} if flag.arity == "?" else {}
+        parent.add_argument(
+            *flag.spellings, action=action, nargs=flag.arity, type=reader(flag), choices=choices, **bare
+        )
 
 
 def reader(flag: Flag) -> Callable[[str], Any]:
@@ -77,7 +81,8 @@ def meant(flag: Flag, value: Any) -> Any:
     if flag.joined is not None and flag.kind == "str" and isinstance(value, str):
         return [item.strip() for item in value.split(flag.joined) if item.strip()]
     if flag.joined is not None:
-        return value if isinstance(value, list | str) else [value]
+        bare = value is True and flag.arity == "?"
+        return value if bare or isinstance(value, list | str) else [value]
     if flag.repeat == "append":
         return [shaped(flag, use) for use in (value if isinstance(value, list) else [value])]
     return shaped(flag, value)
