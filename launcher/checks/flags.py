@@ -40,7 +40,7 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
                 severity(role, catalogue),
                 notes=(*hint.notes, *drift(role, catalogue)),
                 help=hint.help,
-                rename=hint.rename,
+                rename=None if drift(role, catalogue) else hint.rename,
             )
 
 
@@ -154,7 +154,7 @@ def deprecated_flag(case: Case) -> Iterator[Diagnostic]:
                 Severity.WARNING,
                 notes=drift(role, catalogue),
                 help=f"use `{flag.instead.lstrip('-')}`" if flag.instead else "a later version will not take it",
-                rename=other.key if same and other else None,
+                rename=other.key if same and other and not drift(role, catalogue) else None,
             )
 
 

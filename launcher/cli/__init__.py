@@ -23,6 +23,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "wait": ("launcher.cli.wait", "wait until a run is ready, or has ended"),
     "exec": ("launcher.cli.exec", "run a command in the environment of a step"),
     "down": ("launcher.cli.down", "stop a run"),
+    "flags": ("launcher.cli.flags", "show, compare and learn the flags of programs"),
     "schema": ("launcher.cli.schema", "print the JSON Schema of a kind of file"),
     "config": ("launcher.cli.config", "say which files make up the configuration"),
     "completion": ("launcher.cli.completion", "print a completion script for a shell"),
@@ -30,7 +31,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 """Verb → the module whose `run` it is, and one line of help. Its options are in `options.OPTIONS`."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "look first": ("check", "plan", "render", "explain"),
+    "look first": ("check", "plan", "render", "explain", "flags"),
     "run": ("up", "ps", "logs", "wait", "exec", "down"),
     "set up": ("schema", "config", "completion"),
 }

@@ -19,6 +19,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     found: list[Diagnostic] = []
     for recipe in args.recipe:
         found += findings(arguments.request(args, recipe), documents, probe=args.probe)
+    if args.fix and any(finding.rename for finding in found):
+        for line in import_module("launcher.cli.fix").fix(found):
+            terminal.note(f"renamed in {line}")
+        documents = stages.library()
+        requests = [arguments.request(args, recipe) for recipe in args.recipe]
+        found = [one for each in requests for one in findings(each, documents, probe=args.probe)]
     if found or args.format in _DOCUMENTS:
         drawn = full(found, color=terminal.color_out) if args.format == "full" else FORMATS[args.format](found)
         terminal.say(drawn.rstrip("\n"))

@@ -12,6 +12,7 @@ FORMATS = ("full", "concise", "json", "github", "sarif")
 GRAPHS = ("text", "mermaid")
 """`plan --graph`; a test holds it to `graph.GRAPHS`."""
 
+FLAG_VERBS = ("show", "diff", "harvest")
 SHELLS = ("bash", "zsh", "fish")
 SCHEMAS = ("recipe", "manifest", "cluster", "config")
 
@@ -26,6 +27,7 @@ def check(parser: Parser) -> None:
         "--probe", action="store_true", help="ask this machine too, as `up` does: ports, programs, variables, preambles"
     )
     _choice(parser, "--format", FORMATS, default="full", help="how findings are drawn; default `full`")
+    parser.add_argument("--fix", action="store_true", help="rename keys where there is no doubt; comments stay")
 
 
 def plan(parser: Parser) -> None:
@@ -107,6 +109,26 @@ def down(parser: Parser) -> None:
     parser.add_argument("--all", "-a", action="store_true", help="every run of this user on this machine")
 
 
+def flags(parser: Parser) -> None:
+    """`launch flags`."""
+    parser.usage = (
+        "launch flags show PROGRAM[@VERSION] [PATTERN]\n"
+        "       launch flags diff PROGRAM VERSION VERSION\n"
+        "       launch flags harvest PROGRAM [VERSION] [--wheel PATH | --python COMMAND | --help-text FILE]"
+    )
+    _choice(parser, "what", FLAG_VERBS, help="`show` what a program takes, `diff` two versions, `harvest` a new one")
+    parser.add_argument("program", metavar="PROGRAM", help="`vllm`, `vllm@0.33.0`, `sglang`, `smg` …")
+    parser.add_argument("words", metavar="WORD", nargs="*", help="`show`: part of a flag's name; else versions")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--wheel", metavar="PATH", help="`harvest` this wheel, or the folder it was unpacked to")
+    source.add_argument(
+        "--python", metavar="COMMAND", help="`harvest` what this Python has: a path, or `srun … python3` in an image"
+    )
+    source.add_argument("--help-text", metavar="FILE", help="`harvest` what `--help` printed; `-` for stdin")
+    source.add_argument("--again", action="store_true", help="`harvest` all versions there are, and the newest")
+    parser.add_argument("--into", metavar="DIR", help="where `harvest` writes; default: the user's configuration")
+
+
 def schema(parser: Parser) -> None:
     """`launch schema`."""
     _choice(parser, "name", SCHEMAS, help="kind of file")
@@ -141,6 +163,7 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "wait": wait,
     "exec": exec_,
     "down": down,
+    "flags": flags,
     "schema": schema,
     "config": config,
     "completion": completion,

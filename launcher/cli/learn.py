@@ -1,0 +1,98 @@
+"""`launch flags harvest`: makes a flag catalogue from the program itself, and says what changed."""
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from launcher.cli import flags
+from launcher.cli.guard import Usage
+from launcher.cli.terminal import Terminal
+from launcher.execute import harvest, helptext
+from launcher.execute.conversion import Converted
+from launcher.execute.library import Files, config
+from launcher.execute.world import Real
+from launcher.model.catalogue import dump, stand_in
+from launcher.model.grammar import Grammar
+from launcher.text.diagnostic import Refused
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Prints the path of each file it wrote; notes what changed since the version before."""
+    files = Files()
+    grammar = _grammar(files, args.program)
+    folder = _folder(args.into) / grammar.name
+    for version in _versions(files, grammar, args):
+        made, unread = _made(grammar, version, args)
+        before = stand_in(made.version, files.versions(grammar.name))
+        old = files.catalogue(grammar.name, before) if before else None
+        path = folder / f"{made.version}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dump(made), encoding="utf-8")
+        terminal.say(str(path))
+        if old is not None:
+            text = flags.difference(old, made)
+            terminal.note("\n".join(filter(None, (text, flags.summary(old, made)))))
+        if unread:
+            what = f"nobody knows what these take, so they take anything: {', '.join(unread)}"
+            terminal.note(f"{what}; say it under `[types]` or `[flags]` in `grammar.toml`")
+    return 0
+
+
+def _grammar(files: Files, program: str) -> Grammar:
+    document = files.catalogues.grammar(program)
+    if document is None:
+        known = [name for name in files.catalogues.programs() if files.catalogues.grammar(name)]
+        advice = f"one of {', '.join(known)}; the guide on flag catalogues says how one more is written"
+        raise Usage(f"nobody says how `{program}` reads its command line", program, known, advice)
+    try:
+        return Grammar.model_validate(dict(document.data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise harvest.failed(f"`{document.name}`: `{where}`: {first['msg'].lower()}") from error
+
+
+def _versions(files: Files, grammar: Grammar, args: argparse.Namespace) -> Iterator[str | None]:
+    """The versions to make: those named, else the newest; with `--again` all that are there, and the newest."""
+    if not args.again:
+        yield from args.words or [None]
+        return
+    if grammar.distribution is None:
+        return
+    yield from files.versions(grammar.name)
+    yield None
+
+
+def _made(grammar: Grammar, version: str | None, args: argparse.Namespace) -> Converted:
+    if args.help_text:
+        if version is None:
+            raise Usage(
+                "a help text does not say its version", advice=f"`launch flags harvest {grammar.name} VERSION …`"
+            )
+        try:
+            return helptext.harvest(grammar, version, flags.read(args.help_text))
+        except ValueError as error:
+            raise harvest.failed(str(error)) from error
+    if args.python:
+        return harvest.from_python(grammar, shlex.split(args.python), version)
+    if args.wheel:
+        return harvest.from_wheel(grammar, version, Path(args.wheel))
+    if grammar.distribution is None:
+        raise Usage(
+            f"{grammar.name} is not on PyPI",
+            advice=f"`{grammar.name} --help | launch flags harvest {grammar.name} VERSION --help-text -`",
+        )
+    return harvest.from_wheel(grammar, version)
+
+
+def _folder(into: str | None) -> Path:
+    """Where catalogues are written: a folder like `manifests/flags`. Raises Refused where there is none."""
+    if into is not None:
+        return Path(into)
+    own = config(Real().environ)
+    if own is None:
+        raise Refused(harvest.failed("neither `XDG_CONFIG_HOME` nor `HOME` is a directory").diagnostics)
+    return own / "manifests" / "flags"

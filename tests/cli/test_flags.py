@@ -1,0 +1,141 @@
+"""`launch flags`: what programs take, what changed, and how a new version is learnt by one command."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from launcher.cli import main
+from launcher.model.catalogue import load
+
+FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["flags", *words])
+    shown = capsys.readouterr()
+    return status, shown.out, shown.err
+
+
+def test_flags_are_listed_by_a_part_of_their_names(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "show", "vllm@0.33.0", "max_num_b")
+    assert (status, err) == (0, "vllm 0.33.0: 1 of 320 flags\n")
+    assert out == "max-num-batched-tokens\n  takes    a whole number or `16k`\n"
+    status, out, err = run(capsys, "show", "vllm@0.33.0", "*-parallel-size")
+    assert (status, err) == (0, "vllm 0.33.0: 3 of 320 flags\n") or "of 320 flags" in err
+    assert "tensor-parallel-size" in out
+    assert " tp " in out
+    assert " 1" in out
+
+
+def test_all_flags_of_the_newest_version(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "show", "sglang")
+    assert status == 0
+    assert len(out.splitlines()) == 532
+    assert err == "sglang 0.5.23: 531 of 531 flags\n"
+
+
+def test_one_flag_is_told_whole(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    out = run(capsys, "show", "vllm@0.33.0", "kv-transfer-config")[1]
+    assert "takes    a table (KVTransferConfig)" in out
+    assert "kv_role" in out
+    assert "kv_producer, kv_both, kv_consumer" in out
+    assert "NixlConnector" in out
+    out = run(capsys, "show", "sglang@0.5.16", "nsa-decode-backend")[1]
+    assert "state    deprecated, use dsa-decode-backend" in out
+    out = run(capsys, "show", "vllm@0.33.0", "enable-prefix-caching")[1]
+    assert "off      disable-prefix-caching no-enable-prefix-caching" in out
+
+
+WRONG = [
+    (("show", "vlm"), "there is no flag catalogue of `vlm`", "did you mean `vllm`?"),
+    (("show", "vllm@0.1"), "there is no flag catalogue of vllm 0.1", "`launch flags harvest vllm 0.1` makes it"),
+    (("show", "vllm", "polcy"), "has no flag like `polcy`", "`launch flags show vllm` lists all"),
+    (("show", "vllm", "a", "b"), "`b` is one word too many", ""),
+    (("diff", "vllm", "0.33.0"), "`launch flags diff` compares two versions", ""),
+    (("diff", "vllm", "0.33.0", "0.1"), "there is no flag catalogue of vllm 0.1", ""),
+    (("show", "vllm", "--into", "x"), "`--into` is an option of `launch flags harvest`", ""),
+    (("show", "vllm", "--again"), "`--again` is an option of `launch flags harvest`", ""),
+    (("harvest", "nobody"), "nobody says how `nobody` reads its command line", ""),
+    (("harvest", "envoy"), "envoy is not on PyPI", "--help-text -"),
+    (("harvest", "envoy", "--help-text", "x"), "a help text does not say its version", ""),
+    (("harvest", "envoy", "1", "--help-text", "absent"), "`absent` cannot be read: no such file or directory", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "message", "help_"), WRONG, ids=lambda item: " ".join(item)[:40])
+def test_what_is_wrong_says_what_to_do(
+    words: tuple[str, ...], message: str, help_: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert help_ in err
+
+
+def test_two_versions_are_compared(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "diff", "sglang", "0.5.16", "0.5.23")
+    assert status == 0
+    assert "removed  nsa-decode-backend" in out
+    assert "use `dsa-decode-backend`" in out
+    assert err == "sglang 0.5.16 → 0.5.23: 99 added, 28 removed, 41 changed\n"
+    assert run(capsys, "diff", "smg", "1.13.0", "1.13.0") == (0, "", "smg 1.13.0 → 1.13.0: the same flags\n")
+
+
+def test_a_new_version_is_learnt_from_an_environment(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "harvest", "smg", "--python", sys.executable)
+    path = home / "launch" / "manifests" / "flags" / "smg" / "1.13.0.json"
+    assert (status, out) == (0, f"{path}\n")
+    assert path.read_bytes() == (FLAGS / "smg" / "1.13.0.json").read_bytes()
+    assert err == "smg 1.13.0 → 1.13.0: the same flags\n"
+
+
+def test_a_new_version_is_learnt_from_help(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    (home / "help.txt").write_text(
+        "   --concurrency <uint32_t>\n     Threads\n\n   --new <string>\n     New\n", encoding="utf-8"
+    )
+    words = ("harvest", "envoy", "1.41.0", "--help-text", "help.txt", "--into", "out")
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (0, "out/envoy/1.41.0.json\n")
+    made = load((home / "out" / "envoy" / "1.41.0.json").read_text(encoding="utf-8"))
+    assert list(made.flags) == ["--concurrency", "--new"]
+    assert "added    new" in err
+    assert "1 added, 40 removed" in err
+
+
+def test_a_help_text_without_flags_is_refused(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    (home / "help.txt").write_text("usage: none\n", encoding="utf-8")
+    status, out, err = run(capsys, "harvest", "epp", "1", "--help-text", "help.txt")
+    assert (status, out) == (1, "")
+    assert "error[harvest-failed]: no flag is found in the help text of epp, read as go" in err
+
+
+def test_a_grammar_that_is_wrong_is_refused(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    folder = home / "launch" / "manifests" / "flags" / "own"
+    folder.mkdir(parents=True)
+    (folder / "grammar.toml").write_text('schema = 1\nname = "own"\nmodul = ["own"]\n', encoding="utf-8")
+    status, _, err = run(capsys, "harvest", "own")
+    assert status == 1
+    assert "grammar.toml`: `modul`: " in err
+
+
+def test_a_program_of_ones_own_is_learnt_and_what_is_unread_is_said(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home / "launch" / "manifests" / "flags" / "own"
+    folder.mkdir(parents=True)
+    (folder / "grammar.toml").write_text('schema = 1\nname = "own"\nmodule = ["own"]\n', encoding="utf-8")
+    text = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--odd', type=lambda t: t)\np.parse_args()\n"
+    (home / "own.py").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(home))
+    status, out, err = run(capsys, "harvest", "own", "7", "--python", sys.executable)
+    assert (status, out) == (0, f"{folder / '7.json'}\n")
+    assert err.startswith("nobody knows what these take, so they take anything: --odd;")
+    assert run(capsys, "show", "own")[0] == 0
