@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from docs import keys
-from launcher.cli import VERBS, help_text, parser
+from launcher.cli import help_text, parser, verbs
 from launcher.cli.explain import explanations
 from launcher.model.schema import schemas
 
@@ -68,7 +68,7 @@ def checks() -> str:
 def cli() -> str:
     """`launch --help` and every verb with its options."""
     lines = ["# Command line", "", "```console", "$ launch --help", help_text().rstrip(), "```", ""]
-    for verb, (_, what) in VERBS.items():
+    for verb, (_, what) in verbs().items():
         lines += [f"## launch {verb}", "", f"{what[0].upper()}{what[1:]}.", "", *arguments(parser(verb)), ""]
     return "\n".join(lines)
 

@@ -4,7 +4,7 @@ Nothing but argparse is imported until a verb runs: `launch --help` and `launch 
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
 from launcher.cli.guard import Guard, Usage
@@ -27,13 +27,17 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "schema": ("launcher.cli.schema", "print the JSON Schema of a kind of file"),
     "config": ("launcher.cli.config", "say which files make up the configuration"),
     "completion": ("launcher.cli.completion", "print a completion script for a shell"),
+    "images": ("launcher.cli.images", "name images of a cluster, pin them, look after them"),
 }
 """Verb → the module whose `run` it is, and one line of help. Its options are in `options.OPTIONS`."""
+
+NESTED = ("images",)
+"""Verbs that are followed by one of their own; their module has `VERBS` and `OPTIONS` instead of a `run`."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "look first": ("check", "plan", "render", "explain", "flags"),
     "run": ("up", "ps", "logs", "wait", "exec", "down"),
-    "set up": ("schema", "config", "completion"),
+    "set up": ("images", "schema", "config", "completion"),
 }
 """Headings of `launch --help` → verbs."""
 
@@ -61,10 +65,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guard.status
 
 
+def verbs() -> Mapping[str, tuple[str, str]]:
+    """As `VERBS`, with `images ls` and its like in the place of `images`."""
+    found = {verb: entry for verb, entry in VERBS.items() if verb not in NESTED}
+    for verb in NESTED:
+        found |= {f"{verb} {inner}": entry for inner, entry in import_module(VERBS[verb][0]).VERBS.items()}
+    return found
+
+
 def parser(verb: str) -> Parser:
-    """The parser of one verb."""
-    made = Parser(f"launch {verb}", VERBS[verb][1])
-    OPTIONS[verb](made)
+    """The parser of one verb; `images ls` is one."""
+    outer, _, inner = verb.partition(" ")
+    about, options = VERBS[outer][1], OPTIONS.get(outer)
+    if inner:
+        module = import_module(VERBS[outer][0])
+        about, options = module.VERBS[inner][1], module.OPTIONS[inner]
+    made = Parser(f"launch {verb}", about)
+    if options is not None:
+        options(made)
     return made
 
 
@@ -83,7 +101,7 @@ def _run(words: list[str], terminal: Terminal) -> int:
         terminal.note(help_text())
         return 2
     if words[0] == "help":
-        words = [*words[1:2], "--help"]
+        words = [*words[1:3], "--help"]
     verb = words[0]
     if verb in {"-h", "--help"}:
         terminal.say(help_text())
@@ -92,12 +110,37 @@ def _run(words: list[str], terminal: Terminal) -> int:
         terminal.say(f"launch {import_module('importlib.metadata').version('launcher')}")
         return 0
     if verb not in VERBS:
-        what = "option" if verb.startswith("-") else "verb"
-        raise Usage(f"there is no {what} `{verb}`", verb, (*VERBS, "--help", "--version"), "see `launch --help`")
+        raise _unknown(verb, VERBS, "launch")
+    if verb in NESTED:
+        return _nested(verb, words[1:], terminal)
+    return _call(verb, VERBS[verb][0], words[1:], terminal)
+
+
+def _nested(verb: str, words: list[str], terminal: Terminal) -> int:
+    inner: Mapping[str, tuple[str, str]] = import_module(VERBS[verb][0]).VERBS
+    lines = [f"usage: launch {verb} VERB …", "", *(f"  {name:<11} {about}" for name, (_, about) in inner.items())]
+    if not words:
+        terminal.note("\n".join(lines))
+        return 2
+    if words[0] in {"-h", "--help"}:
+        terminal.say("\n".join(lines))
+        return 0
+    if words[0] not in inner:
+        raise _unknown(words[0], inner, f"launch {verb}")
+    return _call(f"{verb} {words[0]}", inner[words[0]][0], words[1:], terminal)
+
+
+def _call(verb: str, module: str, words: list[str], terminal: Terminal) -> int:
     made = parser(verb)
-    if asked := made.asked(words[1:]):
+    if asked := made.asked(words):
         terminal.say(asked.rstrip("\n"))
         return 0
-    args = made.read(words[1:])
-    status: int = import_module(VERBS[verb][0]).run(args, terminal)
+    args = made.read(words)
+    status: int = import_module(module).run(args, terminal)
     return status
+
+
+def _unknown(verb: str, known: Iterable[str], program: str) -> Usage:
+    what = "option" if verb.startswith("-") else "verb"
+    options = ("--help", "--version") if program == "launch" else ("--help",)
+    return Usage(f"there is no {what} `{verb}`", verb, (*known, *options), f"see `{program} --help`")

@@ -24,6 +24,18 @@ What happened was not foreseen. Please report it with the output of the same com
 
 A report has at most a thousand findings, errors before warnings; the number of all is in the summary and here.
 Mend what is told, and look again. This is a warning.""",
+    "alias-taken": """The cluster has an image alias of that name
+
+`launch images add` makes new aliases only; `launch images set` changes what one means. Exit code 3.""",
+    "alias-elsewhere": """The image alias stands in another file of the cluster
+
+Cluster files lie over each other: shipped, `/etc/launch/clusters/`, the user's, `--cluster FILE`. Aliases are edited
+in the user's file, or in the FILE that is named; one that a lower file has can be changed for you, but not be taken
+away from there. Exit code 3.""",
+    "file-locked": """Somebody else edits the file
+
+Edits of a cluster file wait for each other; one takes a few hundredths of a second. The message names the process
+that has the lock. Exit code 1.""",
     "job-ended": """Slurm ended the job
 
 It was cancelled by somebody else than `launch down`, preempted, or reached its time limit; the supervisor was told

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 
-from launcher.cli import VERBS, parser
+from launcher.cli import NESTED, VERBS, parser, verbs
 from launcher.cli.terminal import Terminal
 
 _BASH = """\
@@ -14,6 +14,9 @@ _launch() {{
         COMPREPLY=($(compgen -W {verbs} -- "$word"))
         return
     fi
+    case "$verb" in
+{nested}
+    esac
     case "$verb $before" in
 {values}
     esac
@@ -24,6 +27,14 @@ _launch() {{
 }}
 complete -o default -F _launch launch
 """
+
+_INNER = """\
+        {verb})
+            if [ "$COMP_CWORD" -eq 2 ]; then
+                COMPREPLY=($(compgen -W {inner} -- "$word"))
+                return
+            fi
+            verb="$verb ${{COMP_WORDS[2]}}" ;;"""
 
 _RUNS = "last $(launch ps --all 2>/dev/null | awk 'NR > 1 {print $1}')"
 
@@ -38,13 +49,15 @@ def bash() -> str:
     """A bash script; where nothing of ours fits, bash completes file names."""
     values = [
         f"        {shlex.quote(f'{verb} {name}')}) words={shlex.quote(' '.join(action.choices))} ;;"
-        for verb in VERBS
+        for verb in verbs()
         for action in _actions(verb)
         for name in action.option_strings
         if action.choices
     ]
-    options = [f'        {verb}) words="{_words(verb)}" ;;' for verb in VERBS]
-    return _BASH.format(verbs=shlex.quote(" ".join(VERBS)), values="\n".join(values), options="\n".join(options))
+    options = [f'        {shlex.quote(verb)}) words="{_words(verb)}" ;;' for verb in verbs()]
+    nested = [_INNER.format(verb=verb, inner=shlex.quote(" ".join(_inner(verb)))) for verb in NESTED]
+    named = shlex.quote(" ".join(VERBS))
+    return _BASH.format(verbs=named, values="\n".join(values), options="\n".join(options), nested="\n".join(nested))
 
 
 def zsh() -> str:
@@ -63,8 +76,12 @@ _SCRIPTS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": f
 def _fish() -> Iterator[str]:
     for verb, (_, about) in VERBS.items():
         yield f"complete -c launch -n __fish_use_subcommand -f -a {verb} -d {shlex.quote(about)}"
-    for verb in VERBS:
-        seen = f"complete -c launch -n '__fish_seen_subcommand_from {verb}'"
+    for outer in NESTED:
+        for inner in _inner(outer):
+            about = verbs()[f"{outer} {inner}"][1]
+            yield f"complete -c launch -n '__fish_seen_subcommand_from {outer}' -f -a {inner} -d {shlex.quote(about)}"
+    for verb in verbs():
+        seen = f"complete -c launch -n '{_seen(verb)}'"
         for action in _actions(verb):
             names = "".join(
                 f" {'-l' if name[:2] == '--' else '-s'} {name.lstrip('-')}" for name in action.option_strings
@@ -74,6 +91,14 @@ def _fish() -> Iterator[str]:
                 yield f"{seen}{names}{values} -d {shlex.quote(action.help or '')}"
             elif action.dest == "run":
                 yield f"{seen} -f -a {shlex.quote(_RUNS.replace('$(', '('))}"
+
+
+def _seen(verb: str) -> str:
+    return "; and ".join(f"__fish_seen_subcommand_from {word}" for word in verb.split())
+
+
+def _inner(outer: str) -> list[str]:
+    return [verb.partition(" ")[2] for verb in verbs() if verb.startswith(f"{outer} ")]
 
 
 def _words(verb: str) -> str:

@@ -195,6 +195,11 @@ def astray(source: File, suffixes: tuple[str, ...], what: str) -> str | None:
     return None
 
 
+def address(registry: str) -> str:
+    """The host (and port) that is asked for images of a registry."""
+    return _ADDRESSES.get(registry, registry)
+
+
 def pyxis(source: Source) -> str:
     """The value of pyxis's `--container-image`, for every enroot that `fault` does not rule out."""
     if isinstance(source, Daemon | File):
@@ -202,5 +207,5 @@ def pyxis(source: Source) -> str:
     user = f"{source.user}@" if source.user else ""
     first, found, _ = source.repository.partition("/")
     namespace = found and "." not in first and first != "localhost"
-    registry = "" if source.registry == HUB and namespace else f"{_ADDRESSES.get(source.registry, source.registry)}#"
+    registry = "" if source.registry == HUB and namespace else f"{address(source.registry)}#"
     return f"{user}{registry}{source.repository}{source.version}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from launcher.model.recipe import Mount, Table, Wishes
 from launcher.model.value import Memory, Name, Schema, SitePath, kind, said
@@ -80,11 +80,35 @@ class Setup(Table):
     inline: str = Field(description="the text")
 
 
+ARCHITECTURES = ("x86_64", "aarch64")
+"""Of compute nodes, as `uname -m` has them."""
+
+
 class Image(Table):
     """What an image alias means. Written as a table where a reference alone does not say enough."""
 
-    reference: str = Field(min_length=1, description="registry reference, or path of an image file")
+    model_config = ConfigDict(
+        json_schema_extra={"not": {"properties": dict.fromkeys(("reference", *ARCHITECTURES), False)}}
+    )
+
+    reference: str | None = Field(
+        default=None, min_length=1, description="registry reference, or path of an image file"
+    )
+    x86_64: str | None = Field(default=None, min_length=1, description="the reference for nodes of this architecture")
+    aarch64: str | None = Field(default=None, min_length=1, description="the reference for nodes of this architecture")
     versions: dict[str, str] = Field(default={}, description="program → version inside the image")
+
+    def key(self, arch: str | None) -> str | None:
+        """The key with the reference for nodes of this architecture; None where there is none for them."""
+        if arch is not None and getattr(self, arch) is not None:
+            return arch
+        return "reference" if self.reference is not None else None
+
+    def meant(self, arch: str | None) -> str | None:
+        """The reference for nodes of this architecture."""
+        key = self.key(arch)
+        found: str | None = None if key is None else getattr(self, key)
+        return found
 
 
 def _image(value: Any) -> Any:
@@ -94,6 +118,8 @@ def _image(value: Any) -> Any:
         return {"reference": value}
     if not isinstance(value, dict):
         raise said(f"must be a reference or a table, not {kind(value)}")
+    if not {"reference", *ARCHITECTURES} & value.keys():
+        raise said("must have a `reference`", f"or one for an architecture: {', '.join(ARCHITECTURES)}")
     return value
 
 

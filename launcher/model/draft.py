@@ -50,9 +50,12 @@ def reference(linking: Linking, site: Site, draft: Draft) -> str | None:
     alias = text(draft.data, "image")
     image = site.cluster.images.get(alias) if alias else None
     if image is not None and alias is not None:
-        path: KeyPath = ("images", alias, "reference")
-        draft.chains["reference",] = site.origins.chains.get(path) or site.origins.chains[path[:2]]
-        return image.reference
+        key = image.key(site.cluster.arch)
+        if key is None:
+            _other_architecture(linking, site, draft, alias)
+            return None
+        draft.chains["reference",] = _written(site, alias, key)
+        return image.meant(site.cluster.arch)
     if not site.containers:
         return alias if alias and alias.startswith("/") else None
     if alias is not None:
@@ -62,6 +65,27 @@ def reference(linking: Linking, site: Site, draft: Draft) -> str | None:
         help_ = linking.known("", site.cluster.images, 'add `image = "…"`; image aliases')
         linking.refuse("missing-image", message, draft.place("image"), help_)
     return None
+
+
+def _written(site: Site, alias: str, key: str) -> tuple[Origin, ...]:
+    """Where an alias's reference stands: at its key, or the alias itself where it is nothing but the reference."""
+    path: KeyPath = ("images", alias, key)
+    return site.origins.chains.get(path) or site.origins.chains[path[:2]]
+
+
+def _other_architecture(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
+    arch = site.cluster.arch
+    place = site.origins.place(("images", alias), "key")
+    what = f"of {arch}" if arch else "whose architecture nobody says"
+    finding = Diagnostic(
+        "image-architecture",
+        f"image alias `{alias}` has no reference for nodes {what}",
+        draft.place("image"),
+        labels=(Label(place, "what it has"),),
+        help=f"`launch images set {alias} REFERENCE --arch {arch}`" if arch else "say `arch` in the cluster file",
+        exit=4,
+    )
+    linking.findings.append(finding)
 
 
 def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
@@ -88,10 +112,10 @@ def version(library: Library, site: Site | None, draft: Draft) -> str | None:
         found.append((program.version, (origin,)))
     alias = text(draft.data, "image")
     image = site.cluster.images.get(alias) if site and alias else None
-    tagged = _tagged(library, program.name, image.reference) if site and image and program.name else None
-    if site and tagged is not None:
-        whole: KeyPath = ("images", str(alias), "reference")
-        found.append((tagged, site.origins.chains.get(whole) or site.origins.chains[whole[:2]]))
+    key = image.key(site.cluster.arch) if site and image else None
+    if site and image and key and program.name:
+        tagged = _tagged(library, program.name, image.meant(site.cluster.arch) or "")
+        found += [(tagged, _written(site, str(alias), key))] if tagged is not None else []
     if site and image and program.name in image.versions:
         path: KeyPath = ("images", str(alias), "versions", program.name)
         found.append((image.versions[program.name], site.origins.chains.get(path, ())))

@@ -77,6 +77,12 @@ the file is a copy that was not finished, or a rename that was not.""",
 
 `image` is an alias; the cluster's `[images]` says which reference or file it means there. A recipe is
 then the same on every cluster.""",
+    "image-architecture": """An image alias has nothing for the architecture of the nodes
+
+An alias may have references of its own for `x86_64` and `aarch64`, and a `reference` for nodes that have none.
+`arch` of the cluster file says what its compute nodes are. Exit code 4.
+
+    vllm = { x86_64 = "/images/vllm-amd64.sqsh", aarch64 = "/images/vllm-arm64.sqsh" }""",
     "missing-image": """A role without an image on a cluster with containers
 
 Neither the role nor its role manifest names an image alias, and the cluster starts everything in

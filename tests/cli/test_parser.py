@@ -4,16 +4,19 @@ import subprocess
 
 import pytest
 
-from launcher.cli import GROUPS, VERBS, graph, help_text, main, parser
+from launcher.cli import GROUPS, NESTED, VERBS, graph, help_text, images, main, parser, verbs
 from launcher.cli.completion import bash, fish, zsh
 from launcher.cli.guard import Usage
 from launcher.cli.options import FORMATS, GRAPHS, OPTIONS, SCHEMAS, SHELLS
+from launcher.model.cluster import ARCHITECTURES
 from launcher.text import report
 from tests.cli.program import Program
 
 WRONG = [
     (["ceck"], "there is no verb `ceck`", "did you mean `check`?"),
     (["--halp"], "there is no option `--halp`", "did you mean `--help`?"),
+    (["images", "shwo"], "there is no verb `shwo`", "did you mean `show`?"),
+    (["images", "rm"], "`ALIAS` is missing", "see `launch images rm --help`"),
     (["up"], "`RECIPE` is missing", "see `launch up --help`"),
     (["up", "x", "--wiat"], "there is no option `--wiat`", "did you mean `--wait`?"),
     (["up", "x", "--wai"], "there is no option `--wai`", "did you mean `--wait`?"),
@@ -60,13 +63,13 @@ def test_repeated_sets_keep_their_order() -> None:
 
 
 def test_help_names_every_verb() -> None:
-    assert sorted(verb for verbs in GROUPS.values() for verb in verbs) == sorted(VERBS) == sorted(OPTIONS)
+    assert sorted(verb for verbs in GROUPS.values() for verb in verbs) == sorted(VERBS) == sorted([*OPTIONS, *NESTED])
     assert all(f"  {verb} " in help_text() and about in help_text() for verb, (_, about) in VERBS.items())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", verbs())
 def test_help_of_a_verb(capsys: pytest.CaptureFixture[str], verb: str) -> None:
-    assert main([verb, "--help"]) == main(["help", verb]) == 0
+    assert main([*verb.split(), "--help"]) == main(["help", *verb.split()]) == 0
     assert f"usage: launch {verb}" in capsys.readouterr().out
 
 
@@ -79,6 +82,16 @@ def test_choices_are_what_there_is() -> None:
     assert tuple(report.FORMATS) == FORMATS
     assert tuple(graph.GRAPHS) == GRAPHS
     assert set(SCHEMAS) and set(SHELLS)
+    assert images.ARCHITECTURES == ARCHITECTURES
+
+
+def test_verbs_of_images(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(images.VERBS) == list(images.OPTIONS)
+    assert main(["images"]) == 2
+    said = capsys.readouterr().err
+    assert main(["images", "--help"]) == main(["help", "images"]) == 0
+    assert capsys.readouterr().out == said * 2
+    assert all(f"  {verb} " in said and about in said for verb, (_, about) in images.VERBS.items())
 
 
 def test_error_of_argparse_we_did_not_foresee_is_passed_on() -> None:
@@ -98,8 +111,11 @@ def test_bash_completes() -> None:
     assert complete("check", "--format", "") == list(FORMATS)
     assert complete("up", "--d") == ["--detach", "--dry-run"]
     assert complete("schema", "m") == ["manifest"]
+    assert complete("images", "s") == ["show", "set"]
+    assert complete("images", "ls", "--") == ["--help", "--cluster", "--json"]
+    assert complete("images", "set", "x", "--arch", "a") == ["aarch64"]
 
 
 def test_other_shells_know_every_verb(launch: Program) -> None:
     assert zsh().endswith(bash())
-    assert all(f" -a {verb} " in fish() for verb in VERBS)
+    assert all(f" -a {verb.rpartition(' ')[2]} " in fish() for verb in [*VERBS, *verbs()])

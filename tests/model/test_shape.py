@@ -233,7 +233,7 @@ OTHERS = [
     (
         "cluster: image without reference",
         {"clusters": {"site": [SITE.replace('reference = "docker.io/eng:2", ', "")]}},
-        ["missing-key 0/site.toml:8:1 `reference` is missing in `[images.eng]`"],
+        ["wrong-value 0/site.toml:8:7 `eng` must have a `reference`"],
     ),
     (
         "cluster: another name inside",

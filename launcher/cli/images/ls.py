@@ -1,0 +1,44 @@
+"""`launch images ls`: the aliases of a cluster."""
+
+import argparse
+import json
+
+from launcher.cli import arguments
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+from launcher.execute.images import aliases
+from launcher.images.meaning import meaning
+from launcher.model.cluster import ARCHITECTURES, Cluster, Image
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """A line for each alias and architecture; what the cluster cannot use is marked."""
+    name, place = arguments.chosen(args)
+    found = aliases.read(name, place)
+    cluster = found.cluster
+    if args.json:
+        listed = {alias: _entry(image) for alias, image in cluster.images.items()}
+        terminal.say(json.dumps({"schema": 1, "cluster": cluster.name, "images": listed}, indent=2))
+        return 0
+    rows = [row for alias, image in sorted(cluster.images.items()) for row in _rows(alias, image, cluster)]
+    if rows:
+        terminal.say(table(("alias", "arch", "reference", "versions", ""), rows, color=terminal.color_out))
+    else:
+        terminal.note(f"cluster `{cluster.name}` has no image aliases; `launch images add` makes one")
+    return 0
+
+
+def _entry(image: Image) -> dict[str, object]:
+    return {key: value for key, value in image.model_dump().items() if value}
+
+
+def _rows(alias: str, image: Image, cluster: Cluster) -> list[tuple[str, ...]]:
+    versions = ", ".join(f"{program} {version}" for program, version in sorted(image.versions.items()))
+    found: list[tuple[str, ...]] = []
+    for key in ("reference", *ARCHITECTURES):
+        text = getattr(image, key)
+        if text is not None:
+            fault = meaning(text, cluster).fault
+            note = f"unusable here: {fault}" if fault else ""
+            found.append((alias, "" if key == "reference" else key, text, versions, note))
+    return found

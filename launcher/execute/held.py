@@ -1,0 +1,73 @@
+"""Locks of files that several people and machines share: whoever waits is told who holds it.
+
+The lock is the kernel's (`flock`), so it is gone with its holder, however that one ends. What stands in the lock
+file is for people alone.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from launcher.execute.world import World
+from launcher.run import account
+
+_BYTES = 512
+_PAUSE = 0.02
+_PATIENT = 1.0
+
+
+class Held(Exception):
+    """Raised when another process has the lock and goes on having it; the text names it."""
+
+
+@contextlib.contextmanager
+def held(
+    world: World, path: Path, what: str, patience: float, told: Callable[[str], None] = lambda text: None
+) -> Iterator[None]:
+    """Holds the lock file `path` for `what` (`importing x`). Waits up to `patience` seconds; raises Held or OSError.
+
+    `told` is called once with a line on who has it, where the wait is longer than a moment.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        _wait(world, handle, patience, told)
+        # Whoever shares the folder may take the lock too, whatever the umask was.
+        with contextlib.suppress(OSError):
+            os.fchmod(handle, 0o666)
+        me = {"pid": os.getpid(), "host": os.uname().nodename, "user": account.known(world.environ).get("USER", "")}
+        me |= {"what": what, "since": world.now()}
+        with contextlib.suppress(OSError):  # a full disk must not keep anybody from the lock
+            os.pwrite(handle, json.dumps(me).encode("ascii")[: _BYTES - 1].ljust(_BYTES - 1) + b"\n", 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _wait(world: World, handle: int, patience: float, told: Callable[[str], None]) -> None:
+    began, said = world.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waited = world.monotonic() - began
+            if waited > patience:
+                raise Held(_holder(world, handle)) from None
+            if waited > _PATIENT and not said:
+                told(f"waiting for {_holder(world, handle)}")
+                said = True
+            world.pause(_PAUSE)
+        else:
+            return
+
+
+def _holder(world: World, handle: int) -> str:
+    try:
+        raw = json.loads(os.pread(handle, _BYTES, 0).decode("ascii"))
+        ago = max(0, int(world.now() - float(raw["since"])))
+        user = f"{raw['user']}@" if raw["user"] else ""
+        return f"process {int(raw['pid'])} of {user}{raw['host']}, {raw['what']} for {ago} s"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,1 @@
+"""Images as things: aliases in files, registries, image files, the store."""

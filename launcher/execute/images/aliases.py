@@ -1,0 +1,173 @@
+"""Aliases edited in the file of a cluster: by one process at a time, whole or not at all."""
+
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.execute import reading
+from launcher.execute.folder import NAME, exists
+from launcher.execute.held import Held, held
+from launcher.execute.library import Files, config
+from launcher.execute.world import World
+from launcher.images import alias as alias_text
+from launcher.images.alias import Entry
+from launcher.images.use import use
+from launcher.model.cluster import ARCHITECTURES, Cluster
+from launcher.model.linking import Linking
+from launcher.model.site import Site, site
+from launcher.run import files
+from launcher.text.diagnostic import Diagnostic, Place, Refused
+from launcher.text.document import Document
+from launcher.text.parse import parse
+from launcher.text.suggest import nearest
+
+PATIENCE = 60.0
+"""Seconds an edit waits for others; each takes a few hundredths."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The cluster called `name` on the command line, and the file in which its aliases are edited."""
+
+    name: str
+    file: Path
+    known: str
+
+
+def refusal(code: str, message: str, advice: str | None = None, status: int = 2) -> Refused:
+    """A refusal that has no place in a file, as an exception to raise."""
+    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
+
+
+def read(name: str, place: Place | None = None) -> Site:
+    """The cluster as all its files make it. Raises Refused."""
+    linking = Linking(Files())
+    found = site(linking, name, place)
+    if found is None:
+        raise Refused(linking.findings)
+    return found
+
+
+def target(world: World, name: str) -> Target:
+    """Which file is edited: the one that is named, else the user's own for the cluster. Raises Refused."""
+    if "/" in name or name.endswith(".toml"):
+        return Target(name, Path(name), Path(name).stem)
+    folder = config(world.environ)
+    if folder is None:
+        raise refusal("operation-failed", "neither `XDG_CONFIG_HOME` nor `HOME` says where your files are", status=1)
+    return Target(name, folder / "clusters" / f"{name}.toml", name)
+
+
+def add(world: World, goal: Target, alias: str, entry: Mapping[str, Any], told: Told) -> None:
+    """A new alias. Raises Refused where there is one of the name."""
+
+    def change(found: Site, own: Document | None) -> str:
+        if not NAME.fullmatch(alias):
+            raise refusal("wrong-value", f"`{alias}` is no name for an image", "letters, digits, `.`, `_`, `-`", 3)
+        if alias in found.cluster.images:
+            place = found.origins.place(("images", alias), "key")
+            message = f"cluster `{found.cluster.name}` has an image alias `{alias}` already"
+            help_ = f"`launch images set {alias} …` changes what it means"
+            raise Refused([Diagnostic("alias-taken", message, place, help=help_)])
+        return alias_text.put(own.text if own else alias_text.begun(goal.known), alias, plain(entry))
+
+    _edited(world, goal, change, alias, told)
+
+
+def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], told: Told) -> Mapping[str, str]:
+    """Changes what an alias means; returns versions that it had and that no longer hold.
+
+    Keys of `entry` take the place of what the alias had. A new reference is of other programs.
+    """
+    old: dict[str, str] = {}
+
+    def changed(found: Site, own: Document | None) -> str:
+        image = _known(found, alias)
+        whole = {key: value for key in ("reference", *ARCHITECTURES) if (value := getattr(image, key)) is not None}
+        new = {**whole, **{key: value for key, value in entry.items() if key != "versions"}}
+        stay = image.versions if new == whole else {}
+        versions = {**stay, **entry.get("versions", {})}
+        old.update(image.versions)
+        text = own.text if own else alias_text.begun(goal.known)
+        return alias_text.put(text, alias, plain({**new, "versions": versions}))
+
+    _edited(world, goal, changed, alias, told)
+    now = read(goal.name).cluster.images[alias].versions
+    return {name: version for name, version in old.items() if name not in now}
+
+
+def remove(world: World, goal: Target, alias: str, told: Told) -> str | None:
+    """Takes an alias away; returns the file below that still has one of its name, or None. Raises Refused."""
+    left: list[str] = []
+
+    def change(found: Site, own: Document | None) -> str:
+        _known(found, alias)
+        below = [each for each in found.documents if alias in each.data.get("images", {})]
+        if own is None or alias not in own.data.get("images", {}):
+            place = Place(below[-1], ("images", alias), "key")
+            help_ = f"`--cluster {below[-1].name}` edits that file, where you may"
+            message = f"the alias `{alias}` is not in `{goal.file}`"
+            raise Refused([Diagnostic("alias-elsewhere", message, place, help=help_)])
+        left.extend(each.name for each in below if each.text != own.text)
+        return alias_text.removed(own.text, alias)
+
+    _edited(world, goal, change, None, told)
+    return left[-1] if left else None
+
+
+def plain(entry: Mapping[str, Any]) -> Entry:
+    """The shortest spelling: a reference alone is a text."""
+    full = {key: value for key, value in entry.items() if value}
+    return str(full["reference"]) if full.keys() == {"reference"} else full
+
+
+def _known(found: Site, alias: str) -> Any:
+    image = found.cluster.images.get(alias)
+    if image is None:
+        like = nearest(alias, found.cluster.images)
+        listed = ", ".join(f"`{name}`" for name in sorted(found.cluster.images))
+        advice = f"did you mean `{like}`?" if like else f"its aliases: {listed}" if listed else "`launch images add`"
+        raise refusal("unknown-image", f"cluster `{found.cluster.name}` has no image alias `{alias}`", advice, 2)
+    return image
+
+
+def _edited(
+    world: World, goal: Target, change: Callable[[Site, Document | None], str], alias: str | None, told: Told
+) -> None:
+    # The file itself, not a link to it, is replaced.
+    path = goal.file.resolve()
+    if not exists(path):
+        read(goal.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with held(world, path.with_name(f".{path.name}.lock"), f"editing {path.name}", PATIENCE, told):
+            found = read(goal.name)
+            own = parse(str(goal.file), reading.document_text(path, str(goal.file))) if exists(path) else None
+            text = change(found, own)
+            _sound(goal, text, alias, found.cluster)
+            mode = stat.S_IMODE(path.stat().st_mode) if own else 0o644
+            files.write(str(path), text.encode("utf-8"), mode)
+    except Held as error:
+        raise refusal("file-locked", f"`{goal.file}` is being edited: {error}", "try again", 1) from error
+
+
+def _sound(goal: Target, text: str, alias: str | None, on: Cluster) -> None:
+    """Raises Refused where the file would not be one of a cluster any more, or the alias could not be used."""
+    document = parse(str(goal.file), text)
+    linking = Linking(Files())
+    cluster = linking.read(Cluster, document)
+    if cluster is None:
+        raise Refused(linking.findings)
+    if alias is None or on.runtime == "none":
+        return
+    for key in ("reference", *ARCHITECTURES):
+        meant = getattr(cluster.images[alias], key)
+        try:
+            if meant is not None:
+                use(meant, on)
+        except ValueError as error:
+            raise refusal("image-unusable", str(error), "see `launch explain image-unusable`", 4) from error
