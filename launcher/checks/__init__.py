@@ -34,6 +34,7 @@ _RULES = (
     layout.modes_mixed,
     layout.half_missing,
     layout.nothing_started,
+    layout.key_not_read,
     placement.gpus_idle,
     flags.owned_flag,
     flags.unknown_flag,

@@ -96,6 +96,27 @@ def nothing_started(case: Case) -> Iterator[Diagnostic]:
 _STARTING = ("setup", "env", "env_from", "flags", "mounts")
 
 
+def key_not_read(case: Case) -> Iterator[Diagnostic]:
+    """A role says something that its engine does not take
+
+    `kv` and `kv_events` set flags of engines that have them; what other roles say there would be lost without a word.
+
+        [roles.worker]
+        manifest = "sim"
+        kv_events = true                    # nobody reads it
+    """
+    for role in case.job.roles:
+        reads = case.adapters[role.manifest.adapter].reads
+        for key, value in (("kv", role.kv), ("kv_events", role.kv_events)):
+            if value and key not in reads:
+                yield Diagnostic(
+                    "key-not-read",
+                    f"`{role.manifest.name}` does nothing with `{key}`",
+                    role.place(key, part="key"),
+                    help=f"take `{key}` out, or use a role manifest that takes it",
+                )
+
+
 def _written(role: Role, key: str) -> bool:
     """Whether the recipe says `key` of the role, not only what lies under it."""
     return any(origin.layer not in (LAYER, MANIFEST) for origin in role.origins.chains.get((key,), ()))

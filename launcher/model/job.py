@@ -83,6 +83,8 @@ class Role:
     on: str | None = None
     gpus: int = 0
     replicas: int = 1
+    kv: str | None = None
+    kv_events: bool = False
     catalogue: Catalogue | None = None
     kin: Kin | None = None
     manifest_document: Document | None = None

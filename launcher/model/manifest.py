@@ -99,9 +99,13 @@ class Manifest(Table):
     )
     image: str | None = Field(default=None, min_length=1, description="image alias where the recipe names none")
     program: Program = Field(default_factory=Program, description="what runs")
-    ports: dict[PortName, Port] = Field(default={}, description="ports of one replica on its first node")
+    ports: dict[PortName, Port] = Field(default={}, description="ports of one replica")
     env: dict[str, str] = Field(default={}, description="lies under the recipe's")
     flags: Flags = Field(default={}, description="lie under the recipe's")
+    urls: Literal["replica", "node"] = Field(
+        default="replica",
+        description="of a router: whether a data-parallel replica on several nodes shows it one URL, or one a node",
+    )
     setup: str | None = Field(default=None, description="preamble where the recipe has none")
     owned: dict[str, str] = Field(default={}, description="flags the launcher sets; value: what to use instead")
     owned_env: dict[str, str] = Field(default={}, description="variables the launcher sets, likewise")

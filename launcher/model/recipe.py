@@ -1,6 +1,6 @@
 """The recipe: one deployment. Every key is accepted only because something reads it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -73,6 +73,12 @@ class RoleTable(CommonTable):
     manifest: str | None = Field(default=None, description="name of the role manifest")
     gpus: Annotated[int, Field(ge=0, le=65536)] | None = Field(default=None, description="GPUs of one replica")
     replicas: Annotated[int, Field(ge=1, le=10000)] | None = Field(default=None, description="how many of this role")
+    kv: Literal["nixl", "mooncake"] | None = Field(
+        default=None, description="what hands the KV cache from prefill to decode: the launcher sets the engine's flags"
+    )
+    kv_events: bool | None = Field(
+        default=None, description="whether the engine publishes what its KV cache holds: the launcher sets its flags"
+    )
 
 
 class RouterTable(CommonTable):

@@ -168,6 +168,8 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         on=data.get("on"),
         gpus=data.get("gpus", 0),
         replicas=data.get("replicas", 1),
+        kv=data.get("kv"),
+        kv_events=data.get("kv_events", False),
         catalogue=fixed.catalogue,
         kin=fixed.kin,
         manifest_document=draft.kit.document,

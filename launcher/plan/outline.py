@@ -8,7 +8,7 @@ from launcher.plan.fault import Fault
 from launcher.plan.order import Order, order
 from launcher.plan.place import Layout, place
 from launcher.plan.ports import Allocation, allocate
-from launcher.roles.base import Adapters, Replica
+from launcher.roles.base import Adapters, Replica, nodes
 from launcher.run.record import record
 
 
@@ -30,18 +30,28 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     """The outline of `job`; never raises for what a job may say. `adapters` has one for every role."""
     layout = place(job.roles, job.cluster.node.gpus, job.cluster.nodes)
     front = adapters[job.router.manifest.adapter].front(job)
-    wanted = {role.name: adapters[role.manifest.adapter].ports(role) for role in job.roles}
+    wanted = {
+        role.name: adapters[role.manifest.adapter].ports(role, nodes(role, job.cluster.node.gpus)) for role in job.roles
+    }
     allocation = allocate(layout.seats, wanted, front, job.recipe.ports)
     waits = order(job.roles)
     roles = {role.name: role for role in job.roles}
     replicas = tuple(
-        Replica(roles[seat.role], seat.index, name(roles[seat.role], seat.index), seat.nodes, seat.gpus, ports)
+        Replica(
+            roles[seat.role],
+            seat.index,
+            name(roles[seat.role], seat.index),
+            seat.nodes,
+            seat.gpus,
+            ports,
+            job.router.manifest.urls,
+        )
         for seat, ports in zip(layout.seats, allocation.ports, strict=True)
     )
     lost = {fault.role for fault in layout.faults}
     # A front that has no seat has its fault already.
     unserved = (fault for fault in allocation.faults if fault.role is None or fault.role not in lost)
-    faults = (*layout.faults, *unserved, *waits.faults, *_clashes(replicas))
+    faults = (*layout.faults, *unserved, *waits.faults, *_clashes(replicas, adapters))
     return Outline(layout, allocation, waits, front, replicas, faults)
 
 
@@ -50,18 +60,19 @@ def name(role: Role, index: int) -> str:
     return role.name if role.mode is None and role.replicas == 1 else f"{role.name}-{index}"
 
 
-def names(replica: Replica) -> Iterator[str]:
-    """Names of the steps a replica may have, one a node."""
+def names(replica: Replica, steps: int) -> Iterator[str]:
+    """Names of the steps a replica of at most so many may have."""
     yield replica.name
-    yield from (f"{replica.name}-rank{rank}" for rank in range(1, len(replica.nodes)))
+    yield from (f"{replica.name}-rank{rank}" for rank in range(1, steps))
 
 
-def _clashes(replicas: Sequence[Replica]) -> Iterator[Fault]:
-    count = Counter(step for replica in replicas for step in names(replica))
+def _clashes(replicas: Sequence[Replica], adapters: Adapters) -> Iterator[Fault]:
+    steps = [adapters[replica.role.manifest.adapter].steps(replica) for replica in replicas]
+    count = Counter(step for replica, most in zip(replicas, steps, strict=True) for step in names(replica, most))
     if len(count) == count.total():
         return
-    for replica in replicas:
-        clash = next((step for step in names(replica) if count[step] > 1), None)
+    for replica, most in zip(replicas, steps, strict=True):
+        clash = next((step for step in names(replica, most) if count[step] > 1), None)
         if clash is not None and replica.role.mode is None:
             yield Fault(
                 kind="step-names-clash",

@@ -1,6 +1,6 @@
 """From a job to its plan. Asks nothing of the world: the same job gives the same bytes everywhere."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from launcher.model.duration import seconds
 from launcher.model.job import BENCHMARK, Job, Role
@@ -14,7 +14,7 @@ from launcher.plan.step import Mount, Plan, Step, Target
 from launcher.roles.base import Adapters, Net, Replica, Task
 from launcher.roles.placeholder import WORKERS_FILE
 from launcher.run.record import record
-from launcher.run.script import Gate, Stop, ref
+from launcher.run.script import File, Gate, Stop, ref
 from launcher.text.diagnostic import Refused
 
 # The first completion of a large model also compiles and warms up.
@@ -32,13 +32,23 @@ class _Part:
     nodes: tuple[int, ...]
     rank: int
 
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The devices it has on each of its nodes."""
+        return self.replica.gpus if self.task.gpus is None else self.task.gpus
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """What it listens on."""
+        if self.task.ports is not None:
+            return self.task.ports
+        return {} if self.rank else self.replica.ports
+
 
 @record
 class _Kind:
     """What all steps of a role have in common."""
 
-    cpus: int | None
-    memory: int | None
     setup: str | None
     mounts: tuple[Mount, ...]
     after: tuple[str, ...]
@@ -56,10 +66,15 @@ def plan(job: Job, adapters: Adapters) -> Plan:
     kinds = _kinds(job, base, parts)
     told = {BENCHMARK: addresses(net)}
     steps = tuple(
-        _step(part, kinds[part.replica.role.name], _environment(part, url) | told.get(part.replica.role.name, {}))
+        _step(
+            part,
+            kinds[part.replica.role.name],
+            _environment(part, url) | told.get(part.replica.role.name, {}),
+            share(job.cluster.node, len(part.gpus)),
+        )
         for part in parts
     )
-    targets = tuple(_targets(parts))
+    targets = tuple(_targets(parts, adapters))
     roles = {part.replica.role.name: part.replica.role for part in parts}
     return Plan(
         name=job.recipe.name,
@@ -68,13 +83,18 @@ def plan(job: Job, adapters: Adapters) -> Plan:
         url=url,
         served_name=net.served_name,
         steps=steps,
-        files=tuple(files(job, net, url, targets, roles.values())),
+        files=(*files(job, net, url, targets, roles.values()), *_own(roles.values(), adapters, net)),
         endpoints=net.endpoints,
         targets=targets,
         ready=tuple(_ready(job, base.front, steps, url)),
         timeout=net.timeout,
         batch=batch(job, base, steps),
     )
+
+
+def _own(roles: Iterable[Role], adapters: Adapters, net: Net) -> Iterator[File]:
+    for role in roles:
+        yield from adapters[role.manifest.adapter].files(role, net)
 
 
 def _net(job: Job, adapters: Adapters, base: Outline) -> Net:
@@ -103,7 +123,7 @@ def _parts(replica: Replica, adapters: Adapters, net: Net) -> Iterator[_Part]:
     for task in adapters[replica.role.manifest.adapter].tasks(replica, net):
         nodes = task.nodes or replica.nodes[:1]
         # A replica's nodes are consecutive.
-        rank = nodes[0] - replica.nodes[0]
+        rank = nodes[0] - replica.nodes[0] if task.rank is None else task.rank
         yield _Part(f"{replica.name}-rank{rank}" if rank else replica.name, replica, task, nodes, rank)
 
 
@@ -113,14 +133,13 @@ def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
         steps.setdefault(part.replica.role.name, []).append(part.name)
     found: dict[str, _Kind] = {}
     for role in {part.replica.role.name: part.replica.role for part in parts}.values():
-        cpus, memory = share(job.cluster.node, min(role.gpus, job.cluster.node.gpus))
         after = tuple(name for other in base.order.after[role.name] for name in steps.get(other, ()))
         stop = Stop(role.manifest.stop.signal, role.manifest.stop.seconds)
-        found[role.name] = _Kind(cpus, memory, setup(job, role), _mounts(job, role), after, stop)
+        found[role.name] = _Kind(setup(job, role), _mounts(job, role), after, stop)
     return found
 
 
-def _step(part: _Part, kind: _Kind, env: Mapping[str, str]) -> Step:
+def _step(part: _Part, kind: _Kind, env: Mapping[str, str], share: tuple[int | None, int | None]) -> Step:
     role = part.replica.role
     return Step(
         name=part.name,
@@ -129,10 +148,10 @@ def _step(part: _Part, kind: _Kind, env: Mapping[str, str]) -> Step:
         words=part.task.words,
         tasks=part.task.processes,
         mpi=part.task.mpi,
-        gpus=part.replica.gpus,
-        cpus=kind.cpus,
-        memory=kind.memory,
-        ports={} if part.rank else part.replica.ports,
+        gpus=part.gpus,
+        cpus=share[0],
+        memory=share[1],
+        ports=part.ports,
         image=role.image,
         reference=role.reference,
         setup=kind.setup,
@@ -165,7 +184,8 @@ def _within(path: str, folder: str) -> bool:
 
 def _environment(part: _Part, url: str) -> dict[str, str]:
     """What every container is told, so that commands need no templating."""
-    ports = {f"LAUNCH_PORT_{name.upper()}": str(number) for name, number in part.replica.ports.items()}
+    known = part.replica.ports if part.task.ports is None else part.task.ports
+    ports = {f"LAUNCH_PORT_{name.upper()}": str(number) for name, number in known.items()}
     return {
         "LAUNCH_IP": ref("ip", part.nodes[0]),
         "LAUNCH_RANK": str(part.rank),
@@ -176,13 +196,14 @@ def _environment(part: _Part, url: str) -> dict[str, str]:
     }
 
 
-def _targets(parts: list[_Part]) -> Iterator[Target]:
-    """Every replica that serves metrics, once: further nodes of it are never scraped."""
+def _targets(parts: list[_Part], adapters: Adapters) -> Iterator[Target]:
+    """Every step that serves metrics, once: followers have no port, and are never scraped."""
     for part in parts:
-        metrics = part.replica.role.manifest.metrics
-        if metrics is not None and not part.rank and metrics.port in part.replica.ports:
-            address = f"{ref('ip', part.nodes[0])}:{part.replica.ports[metrics.port]}"
-            yield Target(part.name, part.replica.role.name, address, metrics.path)
+        role = part.replica.role
+        metrics = adapters[role.manifest.adapter].metrics(role)
+        if metrics is not None and metrics.port in part.ports:
+            address = f"{ref('ip', part.nodes[0])}:{part.ports[metrics.port]}"
+            yield Target(part.name, role.name, address, metrics.path)
 
 
 def _ready(job: Job, front: str, steps: tuple[Step, ...], url: str) -> Iterator[Gate]:

@@ -19,7 +19,7 @@ _PUBLIC = 8000
 
 @record
 class Allocation:
-    """`ports` has, for each seat in order, its ports by name on its first node; `public` is the port of the
+    """`ports` has, for each seat in order, its ports by name, free on all of its nodes; `public` is the port of the
     public URL.
     """
 
@@ -37,16 +37,19 @@ class _Node:
     taken: set[int] = field(default_factory=set)
     following: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
-    def allocate(self, base: int, port: Port) -> int | None:
-        key = (base, port.step, port.span)
-        first = self.following.get(key, base)
-        while not self.taken.isdisjoint(range(first, first + port.span)):
-            first += port.step
-        if first + port.span - 1 > HIGHEST:
-            return None
-        self.following[key] = first + port.step
-        self.taken.update(range(first, first + port.span))
-        return first
+
+def _reserve(nodes: Sequence[_Node], base: int, port: Port) -> int | None:
+    """The first number from `base` by `step` that is free on all `nodes`, with as many as the port spans."""
+    key = (base, port.step, port.span)
+    first = max(node.following.get(key, base) for node in nodes)
+    while not all(node.taken.isdisjoint(range(first, first + port.span)) for node in nodes):
+        first += port.step
+    if first + port.span - 1 > HIGHEST:
+        return None
+    for node in nodes:
+        node.following[key] = first + port.step
+        node.taken.update(range(first, first + port.span))
+    return first
 
 
 def public(ports: Ports) -> int:
@@ -55,7 +58,7 @@ def public(ports: Ports) -> int:
 
 
 def allocate(seats: Sequence[Seat], wanted: Mapping[str, Mapping[str, Port]], front: str, ports: Ports) -> Allocation:
-    """Ports of every seat on its first node: the first free one from base + shift, by step.
+    """Ports of every seat, the same on all of its nodes: the first free one from base + shift, by step.
 
     `wanted` has each role's ports by name, `front` is the role that owns the public port: its first
     replica's `http`. The public port is set aside on that node before any other is given.
@@ -70,10 +73,10 @@ def allocate(seats: Sequence[Seat], wanted: Mapping[str, Mapping[str, Port]], fr
         nodes[owner.nodes[0]] = _Node({entry})
     found = []
     for seat in seats:
-        node = nodes.setdefault(seat.nodes[0], _Node())
+        here = [nodes.setdefault(node, _Node()) for node in seat.nodes]
         mine: dict[str, int] = {}
         for name, port in wanted.get(seat.role, {}).items():
-            number = entry if seat is owner and name == HTTP else node.allocate(port.base + ports.shift, port)
+            number = entry if seat is owner and name == HTTP else _reserve(here, port.base + ports.shift, port)
             if number is None:
                 faults.setdefault((seat.role, name), _exhausted(seat.role, name, port.base + ports.shift))
             else:

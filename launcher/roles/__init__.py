@@ -6,6 +6,7 @@ MODULES: Mapping[str, str] = {
     "plain": "launcher.roles.plain",
     "sim": "launcher.roles.sim",
     "direct": "launcher.roles.direct",
+    "vllm": "launcher.roles.vllm",
     "smg": "launcher.roles.smg",
     "vllm-router": "launcher.roles.vllm_router",
     "sglang-router": "launcher.roles.sglang_router",

@@ -6,14 +6,16 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from launcher.model.job import Job, Mode, Role
-from launcher.model.manifest import Port
+from launcher.model.manifest import Metrics, Port
 from launcher.run.record import record
-from launcher.run.script import Gate
+from launcher.run.script import File, Gate
 from launcher.text.diagnostic import Diagnostic
 
 Wire = Literal["vllm", "sglang", "trtllm"]
 Scheme = Literal["http", "grpc"]
 Handoff = Literal["none", "kv_transfer_params", "bootstrap"]
+Spread = Literal["replica", "node"]
+"""Whom a data-parallel replica on several nodes shows the router: one URL for all, or one of each node."""
 
 
 @record
@@ -21,7 +23,8 @@ class Endpoint:
     """One address a router may call. Routers judge this, never another adapter's name.
 
     `url` holds late references (`http://{ip0}:6100`); `ranks` is how many data-parallel ranks stand
-    behind it; `bootstrap` the port of a prefill worker's bootstrap server where it has one.
+    behind it, and `first` the number of the first of them; `bootstrap` the port of a prefill worker's bootstrap
+    server where it has one.
     """
 
     name: str
@@ -32,13 +35,15 @@ class Endpoint:
     scheme: Scheme = "http"
     handoff: Handoff = "none"
     ranks: int = 1
+    first: int = 0
     bootstrap: int | None = None
 
 
 @record
 class Replica:
     """One replica placed: `nodes` are node indices of the allocation, `gpus` the device numbers it has on
-    each of them, `ports` its ports by name on its first node.
+    each of them, `ports` its ports by name, each the same number on all of its nodes. `spread` is what its router
+    wants to see of it.
     """
 
     role: Role
@@ -47,6 +52,7 @@ class Replica:
     nodes: tuple[int, ...]
     gpus: tuple[int, ...]
     ports: Mapping[str, int] = field(default_factory=dict)
+    spread: Spread = "replica"
 
 
 @record
@@ -82,7 +88,9 @@ class Task:
     """What one step runs: words with late references, environment, and the gates that end its start.
 
     `nodes` are those of the replica's nodes the step runs on (none said: its first), `processes` how many
-    processes it has in all, spread evenly over them. `mpi` says that they are ranks of one MPI program.
+    processes it has in all, spread evenly over them. `mpi` says that they are ranks of one MPI program. `rank` is
+    the step's number in its replica (none said: that of its node), `gpus` are the devices it has (the replica's),
+    `ports` those it listens on (the replica's on its first node, none on others).
     """
 
     words: tuple[str, ...]
@@ -91,6 +99,9 @@ class Task:
     nodes: tuple[int, ...] = ()
     processes: int = 1
     mpi: bool = False
+    rank: int | None = None
+    gpus: tuple[int, ...] | None = None
+    ports: Mapping[str, int] | None = None
 
 
 class Adapter:
@@ -102,10 +113,24 @@ class Adapter:
     """
 
     codes: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """Which of the keys `kv`, `kv_events` and `config` of a role it does something with."""
 
-    def ports(self, role: Role) -> Mapping[str, Port]:
-        """Ports one replica needs on its first node."""
+    def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
+        """Ports of one replica, which has `nodes` nodes: the same numbers on all of them."""
         return role.manifest.ports
+
+    def steps(self, replica: Replica) -> int:
+        """How many steps the replica has at most; their ranks are below that."""
+        return len(replica.nodes)
+
+    def files(self, role: Role, net: Net) -> Iterator[File]:
+        """Files of the run directory that the role's steps read, the same for all its replicas."""
+        yield from ()
+
+    def metrics(self, role: Role) -> Metrics | None:
+        """Where Prometheus finds the metrics of a step of the role that has the port."""
+        return role.manifest.metrics
 
     def endpoints(self, replica: Replica) -> tuple[Endpoint, ...]:
         """Addresses of the replica that a router may call; none for what is no worker."""
@@ -127,8 +152,13 @@ class Adapter:
 Adapters = Mapping[str, Adapter]
 
 
+def nodes(role: Role, node_gpus: int) -> int:
+    """How many nodes of `node_gpus` GPUs a replica of the role has."""
+    return max(1, -(-role.gpus // node_gpus)) if node_gpus else 1
+
+
 def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
-    """The endpoints of every worker replica before placement, for checks: node 0 and each port at its base.
+    """The endpoints of every worker replica before placement, for checks: nodes from 0 and each port at its base.
 
     A worker whose adapter is not among `adapters` has none here.
     """
@@ -137,7 +167,10 @@ def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
         adapter = adapters.get(role.manifest.adapter)
         if adapter is None:
             continue
-        ports = {name: port.base for name, port in adapter.ports(role).items()}
+        count, devices = nodes(role, job.cluster.node.gpus), range(min(role.gpus, job.cluster.node.gpus))
+        ports = {name: port.base for name, port in adapter.ports(role, count).items()}
         for index in range(role.replicas):
-            found.extend(adapter.endpoints(Replica(role, index, f"{role.name}-{index}", (0,), (), ports)))
+            name, place = f"{role.name}-{index}", tuple(range(count))
+            spread = job.router.manifest.urls
+            found.extend(adapter.endpoints(Replica(role, index, name, place, tuple(devices), ports, spread)))
     return tuple(found)

@@ -33,9 +33,9 @@ def given(role: Role, name: str) -> str | None:
     return next((key for key in role.flags if (other := role.catalogue.find(key)) and flag.same(other)), None)
 
 
-def gates(replica: Replica, net: Net) -> tuple[Gate, ...]:
-    """The manifest's gates: placeholders filled, symbolic counts as numbers."""
-    look = values(replica, net)
+def gates(replica: Replica, net: Net, rank: int = 0) -> tuple[Gate, ...]:
+    """The manifest's gates for the replica's node number `rank`: placeholders filled, symbolic counts as numbers."""
+    look = values(replica, net, rank)
     return tuple(
         Gate(
             kind=gate.kind,

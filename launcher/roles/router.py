@@ -73,8 +73,7 @@ class Router(Adapter):
     """One router; its workers are all endpoints of the plan.
 
     A subclass says what it can be in front of (`serves`), in prefill and decode too (`hands_over`: which way it
-    passes on), its `switch` for prefill and decode, how many entries its list of workers has for an endpoint
-    (`listed`), and its `own` words.
+    passes on), its `switch` for prefill and decode, the `entries` of its list of workers, and its `own` words.
     """
 
     serves: ClassVar[frozenset[Kind]]
@@ -82,15 +81,15 @@ class Router(Adapter):
     switch: ClassVar[str] = "--pd-disaggregation"
     codes: ClassVar[Mapping[str, str]] = CODES
 
-    def listed(self, endpoint: Endpoint, role: Role) -> int:
-        """How many workers the router counts behind one endpoint: it, or each of its data-parallel ranks."""
-        return 1
+    def entries(self, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Endpoint]:
+        """The endpoints as the router lists them: each once, or once for each of its data-parallel ranks."""
+        yield from endpoints
 
     def own(self, role: Role, endpoints: tuple[Endpoint, ...]) -> tuple[str, ...]:
         """Words that only this router takes."""
         return ()
 
-    def ports(self, role: Role) -> Mapping[str, Port]:
+    def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         return {"http": Port(base=8000), "prometheus": Port(base=29000), **role.manifest.ports}
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
@@ -108,7 +107,7 @@ class Router(Adapter):
             *flags(role),
         )
         # The manifest's gates count what the router lists.
-        entries = tuple(each for each in net.endpoints for _ in range(self.listed(each, role)))
+        entries = tuple(self.entries(role, net.endpoints))
         return (Task(words, gates=gates(replica, replace(net, endpoints=entries))),)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:

@@ -25,8 +25,10 @@ class SglangRouter(Router):
     hands_over: ClassVar[Mapping[Kind, Handoff]] = {("sglang", "http"): "bootstrap"}
     codes: ClassVar[Mapping[str, str]] = {**CODES, **RANKS}
 
-    def listed(self, endpoint: Endpoint, role: Role) -> int:
-        return endpoint.ranks if given(role, _BY_RANK) else 1
+    def entries(self, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Endpoint]:
+        aware = given(role, _BY_RANK) is not None
+        for each in endpoints:
+            yield from [each] * (each.ranks if aware else 1)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         yield from super().check(job, role, endpoints)

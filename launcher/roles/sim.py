@@ -34,7 +34,7 @@ _CONNECTOR = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"},
 class Sim(Adapter):
     """One server for each replica, on its first node, whatever the number of its GPUs."""
 
-    def ports(self, role: Role) -> Mapping[str, Port]:
+    def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         handoff: dict[str, Port] = {}
         if _handoff(role) == "bootstrap" and role.mode == "prefill":
             handoff[BOOTSTRAP] = _BOOTSTRAP

@@ -5,7 +5,7 @@ alone: vLLM over HTTP answers 200 while decode recomputes every prompt. With `--
 rank of SGLang workers; of vLLM workers over HTTP it cannot tell them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from launcher.model.job import Role
@@ -33,8 +33,10 @@ class Smg(Router):
         ("sglang", "grpc"): "bootstrap",
     }
 
-    def listed(self, endpoint: Endpoint, role: Role) -> int:
-        return endpoint.ranks if given(role, "dp-aware") and endpoint.wire == "sglang" else 1
+    def entries(self, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Endpoint]:
+        aware = given(role, "dp-aware") is not None
+        for each in endpoints:
+            yield from [each] * (each.ranks if aware and each.wire == "sglang" else 1)
 
 
 ADAPTER = Smg()

@@ -13,8 +13,9 @@ from typing import ClassVar
 
 from launcher.model.job import Job, Role
 from launcher.roles.base import Endpoint, Handoff
+from launcher.roles.command import given
 from launcher.roles.router import CODES, RANKS, Kind, Router, worker
-from launcher.text.diagnostic import Diagnostic
+from launcher.text.diagnostic import Diagnostic, Severity
 
 
 class VllmRouter(Router):
@@ -24,29 +25,58 @@ class VllmRouter(Router):
     hands_over: ClassVar[Mapping[Kind, Handoff]] = {("vllm", "http"): "kv_transfer_params"}
     switch: ClassVar[str] = "--vllm-pd-disaggregation"
 
-    codes: ClassVar[Mapping[str, str]] = {**CODES, **RANKS}
+    codes: ClassVar[Mapping[str, str]] = {
+        **CODES,
+        **RANKS,
+        "ranks-by-node": """The router counts the data-parallel ranks of each node from 0
 
-    def listed(self, endpoint: Endpoint, role: Role) -> int:
-        return endpoint.ranks
+vllm-router 0.1.17 sends the number of a rank on its node in `x-data-parallel-rank`, and vLLM's server on a replica's
+second node has ranks of higher numbers: in prefill and decode such requests are answered 400. In aggregate it is not
+told of ranks here, and each node's server chooses among its own. This is a warning.
+
+    flags = { data-parallel-size = 8, data-parallel-external-lb = true }    # a server, and a URL, for each rank""",
+    }
+
+    def entries(self, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Endpoint]:
+        told = _told(endpoints)
+        for each in endpoints:
+            yield from [each] * (told if each.mode == "aggregate" else each.ranks)
 
     def own(self, role: Role, endpoints: tuple[Endpoint, ...]) -> tuple[str, ...]:
-        return tuple(f"--intra-node-data-parallel-size={size}" for size in _sizes(endpoints) if size > 1)
+        told = _told(endpoints)
+        # It knows where a prefill worker's bootstrap server is, and asks it, for Mooncake alone.
+        mooncake = any(each.bootstrap is not None for each in endpoints) and given(role, "kv-connector") is None
+        return (
+            *((f"--intra-node-data-parallel-size={told}",) if told > 1 else ()),
+            *(("--kv-connector=mooncake",) if mooncake else ()),
+        )
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         yield from super().check(job, role, endpoints)
-        sizes = _sizes(endpoints)
+        sizes = sorted({each.ranks for each in endpoints})
         if len(sizes) > 1:
+            odd = next(each for each in endpoints if each.ranks != endpoints[0].ranks)
             yield Diagnostic(
                 code="ranks-not-routed",
                 message=f"workers have different numbers of data-parallel ranks: {' and '.join(map(str, sizes))}",
-                place=worker(job, endpoints[0]).place("manifest"),
+                place=worker(job, odd).place("manifest"),
                 help=f"{role.manifest.name} takes one number for all: make them equal",
+            )
+        split = next((each for each in endpoints if each.first and each.ranks > 1), None)
+        if split is not None:
+            yield Diagnostic(
+                "ranks-by-node",
+                f"{role.manifest.name} counts the ranks of `{split.role}` from 0 on each node",
+                worker(job, split).place("gpus"),
+                Severity.WARNING,
+                help="`data-parallel-external-lb = true` in its flags gives each rank a server of its own",
             )
 
 
-def _sizes(endpoints: tuple[Endpoint, ...]) -> list[int]:
-    """How many ranks an aggregate worker has: every number there is."""
-    return sorted({endpoint.ranks for endpoint in endpoints if endpoint.mode == "aggregate"})
+def _told(endpoints: tuple[Endpoint, ...]) -> int:
+    """How many ranks the router is told that each worker has: as many as all have, 1 where some are numbered on."""
+    sizes = {each.ranks for each in endpoints if each.mode == "aggregate"}
+    return sizes.pop() if len(sizes) == 1 and not any(each.first for each in endpoints) else 1
 
 
 ADAPTER = VllmRouter()

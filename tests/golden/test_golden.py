@@ -56,6 +56,11 @@ for _recipe in ("sim-smg", "sim-vllm-router", "sim-sglang-router"):
         CASES[f"{_recipe}-{_site}"] = Request(_recipe, _site, sets=() if own else WHOLE)
         CASES[f"{_recipe}-pd-{_site}"] = Request(f"{_recipe}-pd", _site, sets=() if own else WHOLES)
 
+# The layouts of real engines, on nodes of 4 GPUs and of 8.
+for _recipe in ("vllm-router", "vllm-router-pd", "vllm-router-pd:2p2d"):
+    for _site in ("gb300", "h100"):
+        CASES[f"{_recipe.replace(':', '-')}-{_site}"] = Request(_recipe, _site)
+
 PLANS = [name for name in CASES if name.endswith(("-local", "-gb300"))]
 
 
@@ -83,8 +88,8 @@ def test_script(name: str, golden: Compare) -> None:
 def test_every_shipped_recipe_and_cluster_has_its_golden() -> None:
     library = Files({}, site=RECIPES / "nosuch", directory=RECIPES)
     recipes = {path.stem for path in (RECIPES.parents[2] / "recipes").glob("*.toml")}
-    sites = {*library.clusters()} - {"local"}
-    assert {f"{recipe}-{site}" for recipe in recipes for site in sites} <= set(CASES)
+    assert {f"{recipe}-{site}" for recipe in recipes for site in ("gb300", "h100")} <= set(CASES)
+    assert {f"quickstart-{site}" for site in library.clusters()} <= set(CASES)
 
 
 def _words(argv: Sequence[str]) -> str:

@@ -55,6 +55,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "about": "an engine",
         "adapter": "plain",
         "kind": "engine",
+        "urls": "node",
         "image": "eng",
         "program": {"name": "eng", "version": "1", "command": ["eng"], "needs": ["sh"]},
         "ports": {"http": {"base": 6100, "step": 32, "span": 2}},

@@ -35,11 +35,11 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
     ),
     (
         "later key of a role",
-        '[roles.worker]\nmanifest = "engine"\nkv = "nixl"',
-        ["unknown-key r.toml:5:1 unknown key `kv` in `[roles.worker]`"],
+        '[roles.worker]\nmanifest = "engine"\nstage = true',
+        ["unknown-key r.toml:5:1 unknown key `stage` in `[roles.worker]`"],
         (
             "`[roles.worker]` takes `image`, `version`, `setup`, `setup_file`, `env`, `env_from`, `flags`, `mounts`, "
-            "`on`, `manifest`, `gpus` and `replicas`"
+            "`on`, `manifest`, `gpus`, `replicas`, `kv` and `kv_events`"
         ),
     ),
     (

@@ -23,7 +23,7 @@ def test_name(which, index, expected):
 
 def test_a_replica_has_a_name_for_each_of_its_nodes():
     found = outline(job(role("worker", gpus=8), on=site("gb300")), adapters())
-    assert list(names(found.replicas[0])) == ["worker-0", "worker-0-rank1"]
+    assert list(names(found.replicas[0], 2)) == ["worker-0", "worker-0-rank1"]
 
 
 def test_front_is_the_router_or_the_only_worker():

@@ -66,7 +66,8 @@ def test_ranks_count_as_workers(sizes):
         ("aggregate", (2, 2), []),
         # One number for all: the second would be asked for ranks that it has not.
         ("aggregate", (4, 2), ["ranks-not-routed"]),
-        ("prefill", (4, 2), []),
+        ("prefill", (4, 2), ["ranks-not-routed"]),
+        ("prefill", (4, 4), []),
     ],
 )
 def test_one_number_of_ranks_for_all(mode, ranks, codes):

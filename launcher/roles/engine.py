@@ -1,0 +1,104 @@
+"""What engines have in common: a model to serve, GPUs that are all used, and a hand-off that one place sets up."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+from launcher.model.given import Given
+from launcher.model.job import Job, Role
+from launcher.roles.base import Adapter, Endpoint
+from launcher.text.diagnostic import Diagnostic, Label
+
+HTTP = "http"
+
+CODES: Mapping[str, str] = {
+    "model-missing": """An engine is told no model
+
+`[model] path` names what is served: an alias in the cluster's `[models]`, or an absolute path.""",
+    "gpus-not-used": """The engine's ranks are not as many as the replica's GPUs
+
+What tensor, pipeline, context and data parallelism come to is how many GPUs one replica takes, expert parallelism
+none beside them. With more GPUs than `gpus` the engine ends after the nodes were waited for; with fewer the rest
+would be held and idle. `gpus` is that of one replica, over all of its nodes.
+
+    [roles.worker]
+    gpus = 8
+    flags = { tensor-parallel-size = 4, data-parallel-size = 2 }""",
+    "ranks-split": """A rank of the engine would lie across nodes
+
+A data-parallel rank is on one node, together with others that fill it, or takes whole nodes of its own. Nodes have
+`node.gpus` GPUs, as the cluster file says.""",
+    "connector-twice": """The KV connector is set up twice
+
+`kv` sets the engine's own flags for it, and its ports and addresses. Say `kv` for the usual, or give the flags
+alone: a connector that hands over by NIXL gets its ports and addresses all the same.""",
+}
+"""Code → page of findings that engines share."""
+
+
+class Engine(Adapter):
+    """An engine of its own arithmetic: `sizes` are the flags whose values multiply to the GPUs of a replica."""
+
+    codes: ClassVar[Mapping[str, str]] = CODES
+    sizes: ClassVar[tuple[str, ...]] = ()
+
+    def given(self, role: Role) -> Given:
+        """What the role gives the engine."""
+        return Given(role)
+
+    def gpus(self, given: Given) -> int:
+        """GPUs that one replica takes."""
+        count = 1
+        for name in self.sizes:
+            count *= given.number(name)
+        return count
+
+    def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
+        if job.recipe.model.path is None:
+            yield Diagnostic(
+                "model-missing",
+                f"role `{role.name}` serves a model, and nobody says which",
+                job.origins.place(("model",), "key") if ("model",) in job.origins.chains else role.place("manifest"),
+                help='add `[model] path = "…"`: an alias of the cluster, or an absolute path',
+            )
+        yield from unused(job, role, self.given(role), self.gpus(self.given(role)), self.sizes)
+
+
+def unused(job: Job, role: Role, given: Given, wanted: int, sizes: Iterable[str]) -> Iterator[Diagnostic]:
+    """A finding where the engine takes another number of GPUs than the replica has."""
+    if wanted == role.gpus or not (role.gpus or job.cluster.node.gpus):
+        return
+    named = [name for name in sizes if given.key(name) is not None]
+    said = " × ".join(f"`{given.key(name)}` {given.number(name)}" for name in named)
+    takes = f"take{'s' * (len(named) < 2)} {wanted} GPU{'s' * (wanted != 1)}"
+    has = f"a replica of `{role.name}` has {role.gpus}" if role.gpus else f"`{role.name}` asks for none"
+    message = f"{said} {takes}, and {has}" if named else f"an engine without sizes {takes}, and {has}"
+    whole = role.place("gpus") if role.gpus else role.place()
+    place = role.place(*given.at(max(named, key=given.number))) if named else whole
+    labels = (Label(whole, "GPUs of a replica"),) if named and role.gpus else ()
+    yield Diagnostic("gpus-not-used", message, place, labels=labels, help=_advice(role, wanted, named, sizes))
+
+
+def _advice(role: Role, wanted: int, named: list[str], sizes: Iterable[str]) -> str:
+    if not named and role.gpus:
+        return f"add `{next(iter(sizes))} = {role.gpus}` to its `flags`, or say `gpus = 1`"
+    if not role.gpus:
+        return f"add `gpus = {wanted}`: those of one replica"
+    return f"say `gpus = {wanted}`, or change the sizes so that they come to {role.gpus}"
+
+
+def split(role: Role, given: Given, reason: str, sizes: Iterable[str]) -> Diagnostic:
+    """The finding for ranks that would lie across nodes, at the largest size that is given."""
+    named = [name for name in sizes if given.key(name) is not None]
+    place = role.place(*given.at(max(named, key=given.number))) if named else role.place("gpus")
+    return Diagnostic("ranks-split", reason, place, help="choose sizes that fill nodes, or whole nodes for a rank")
+
+
+def twice(role: Role, place_of: tuple[str | int, ...], flag: str) -> Diagnostic:
+    """The finding for a connector that `kv` and a flag set up."""
+    return Diagnostic(
+        "connector-twice",
+        f"`kv` and `{flag}` both set up what hands the KV cache over",
+        role.place(*place_of, part="key"),
+        labels=(Label(role.place("kv", part="key"), "the same"),),
+        help=f"keep one of them: `kv` sets `{flag}` itself",
+    )
