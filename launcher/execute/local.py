@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -35,8 +35,9 @@ def slots(world: World, script: Script) -> Mapping[str, str]:
     return {**hosts, **{name: value for name, value in known.items() if name in script.slots}}
 
 
-def start(world: World, run: Run, script: Script, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Starts the keeper in a session of its own; returns when it holds the lock. Raises Refused with exit 1.
+def start(world: World, run: Run, script: Script, more: Mapping[str, str] = MappingProxyType({})) -> tuple[int, ...]:
+    """Starts the keeper in a session of its own; returns its pid and start time when it holds the lock. Raises Refused
+    with exit 1.
 
     Its environment is the Script's allow-list, the variables its children name in `env_from`, the run, and `more`.
     """
@@ -48,6 +49,7 @@ def start(world: World, run: Run, script: Script, more: Mapping[str, str] = Mapp
     if ran.exit != 0:
         reason = ran.err.strip().splitlines() or [f"exit code {ran.exit}"]
         raise refusal("run-start", f"the supervisor did not start: {reason[-1]}")
+    return tuple(map(int, ran.out.split()))
 
 
 def environment(environ: Mapping[str, str], run: Path, script: Script) -> dict[str, str]:
@@ -154,20 +156,25 @@ class Local:
 
     world: World
     detaches: bool = False
+    _keepers: dict[Path, tuple[int, ...]] = field(default_factory=dict)
 
     def adopt(self, plan: str) -> None:
         """A run of this machine that was never started stays so."""
 
     def start(self, run: Run) -> None:
         """Starts the run's keeper. Raises Refused with exit 1."""
-        start(self.world, run, read_script(run))
+        self._keepers[run.path] = start(self.world, run, read_script(run))
 
     def live(self, run: Run) -> bool:
-        """Whether keeper or supervisor live."""
+        """Whether keeper or supervisor live; of a run started here also where its lock has vanished meanwhile."""
         try:
-            return lock.held(str(run.path))
+            held = lock.held(str(run.path))
         except OSError:
-            return False
+            held = False
+        keeper = self._keepers.get(run.path)
+        if held or not keeper or (run.path / lock.FILE).exists():
+            return held
+        return self.world.alive(*keeper)
 
     def waiting(self, run: Run) -> None:
         """Nothing keeps a run of this machine from beginning."""

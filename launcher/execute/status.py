@@ -102,10 +102,10 @@ def status(run: Run, kind: Runs | None = None) -> Status:
             facts["ready_after"] = event.get("after")
     if live:
         return Status(PENDING if waiting else _phase(events), **facts)
-    return _ended(run, facts)
+    return _ended(run, facts, events)
 
 
-def _ended(run: Run, facts: dict[str, Any]) -> Status:
+def _ended(run: Run, facts: dict[str, Any], events: list[Event]) -> Status:
     found = outcome.read(str(run.path))
     if found is not None:
         keys = ("exit", "cause", "hint", "started", "ready_after", "ended", "first")
@@ -116,7 +116,18 @@ def _ended(run: Run, facts: dict[str, Any]) -> Status:
         return Status(UNKNOWN, exit=1, cause="the run directory was written by another version, or is damaged", **facts)
     if lock.holder(str(run.path)) is None:
         return Status(CREATED, exit=1, cause="it was never started", **facts)
-    return Status(LOST, exit=1, cause=_SILENT, **facts)
+    return _told(events, facts) or Status(LOST, exit=1, cause=_SILENT, **facts)
+
+
+def _told(events: list[Event], facts: dict[str, Any]) -> Status | None:
+    """The keeper's last words, where it could write them but not the outcome: a directory that turned read-only."""
+    for event in reversed(events):
+        if event["event"] == "end" and isinstance(event.get("exit"), int) and event.get("cause"):
+            first = event.get("first") if isinstance(event.get("first"), dict) else None
+            cause = f"{event['cause']} (and the outcome could not be written)"
+            facts = {**facts, "ended": event.get("at"), "first": first}
+            return Status(str(event.get("state")), exit=event["exit"], cause=cause, **facts)
+    return None
 
 
 def _held(run: Run) -> bool:

@@ -21,8 +21,8 @@ def farewell(run: str, journal: Journal, end: Union[Verdict, Mapping[str, Any]])
         env = inherited(script.inherit, shell())
         for argv in script.last_words:
             journal.note("last-words", argv=list(argv), ended=_say(argv, env, run))
-    state, code = (end.state, end.exit) if isinstance(end, Verdict) else (end["state"], end["exit"])
-    journal.note("end", state=state, exit=code)
+    told = vars(end) if isinstance(end, Verdict) else end
+    journal.note("end", **{key: told[key] for key in ("state", "exit", "cause", "first")})
 
 
 def _say(argv: Any, env: Mapping[bytes, bytes], run: str) -> Union[int, str]:

@@ -32,7 +32,8 @@ def main(argv: List[str]) -> int:
     """`[--detach|--hold] RUNDIR`: keeps the run until it has ended and returns its exit code.
 
     With `--hold` it returns when it is told to end once more: the job that it is in lasts. With `--detach` the keeper
-    goes on in a session of its own; the call returns 0 once it holds the lock, or 1 with the reason on standard error.
+    goes on in a session of its own; the call returns 0 once it holds the lock, its pid and start time on standard
+    output, or 1 with the reason on standard error.
     """
     if argv and argv[0] in PROGRAMS:
         return PROGRAMS[argv[0]](argv[1:])
@@ -165,14 +166,17 @@ def _tell(report: Optional[int], failure: Optional[str]) -> None:
         if failure:
             sys.stderr.write(failure + "\n")
         return
-    os.write(report, _OK if failure is None else failure.encode("utf-8", "replace"))
+    me = os.getpid()
+    held = b"%s%d %d" % (_OK, me, proc.born(me) or 0)
+    os.write(report, held if failure is None else failure.encode("utf-8", "replace"))
     os.close(report)
 
 
 def _reported(read: int) -> int:
     with os.fdopen(read, "rb") as pipe:
         said = pipe.read()
-    if said == _OK:
+    if said.startswith(_OK):
+        sys.stdout.write(said[len(_OK) :].decode("ascii") + "\n")
         return 0
     sys.stderr.write((said.decode("utf-8", "replace") or "the keeper ended before it held the lock") + "\n")
     return 1

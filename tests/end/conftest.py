@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.end.block import block
-from tests.end.deployment import Deployment
+pytest.register_assert_rewrite("tests.end.faults")
+
+from tests.end.block import block  # noqa: E402
+from tests.end.deployment import Deployment  # noqa: E402
 
 
 @pytest.fixture

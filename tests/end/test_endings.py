@@ -2,14 +2,12 @@
 
 import json
 import os
-import pty
 import signal
 import socket
 import subprocess
 
 import pytest
 
-from tests.cli.program import LAUNCH
 from tests.end.deployment import Deployment, ended, until
 
 ALONE = """\
@@ -32,21 +30,6 @@ command = ["bash", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]
 [stop]
 seconds = 120.0
 """
-
-
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)], ids=lambda n: str(n)
-)
-@pytest.mark.parametrize("phase", ["starting", "ready"])
-def test_signal_to_up_stops_the_run(deployment: Deployment, phase: str, number: int, status: int) -> None:
-    up = deployment.begin(deployment.recipe(SLOW if phase == "starting" else ALONE))
-    deployment.until(*(("start",) if phase == "starting" else ("ready",)))
-    os.kill(up.pid, number)
-    code, _, err = ended(up)
-    assert code == status == deployment.outcome()["exit"]
-    assert deployment.outcome()["state"] == "interrupted"
-    assert "Traceback" not in err and "error[" not in err
-    assert deployment.left() == []
 
 
 @pytest.mark.parametrize("words", [("--wait",), ()])
@@ -75,20 +58,6 @@ def test_second_ctrl_c_does_not_wait_for_the_deaf(deployment: Deployment) -> Non
     assert deployment.left() == []
 
 
-def test_terminal_that_hangs_up(deployment: Deployment) -> None:
-    recipe = deployment.recipe(ALONE)
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(deployment.home)
-        os.execve(LAUNCH[0], [*LAUNCH, "up", recipe, *deployment.ports], deployment.env())
-    deployment.until("ready")
-    os.close(terminal)
-    _, status = os.waitpid(pid, 0)
-    assert os.WEXITSTATUS(status) == 143
-    assert deployment.outcome()["by"] == "SIGHUP"
-    assert deployment.left() == []
-
-
 def test_reader_that_goes_away_ends_a_followed_run(deployment: Deployment) -> None:
     up = deployment.begin(deployment.recipe(ALONE))
     assert up.stdout is not None
@@ -106,27 +75,6 @@ def test_reader_that_goes_away_leaves_a_run_that_was_to_stay(deployment: Deploym
     up.stdout = None
     assert up.wait(60) == 141
     assert deployment("wait", "last").returncode == 0
-
-
-def test_down_while_starting(deployment: Deployment) -> None:
-    up = deployment.begin(deployment.recipe(SLOW))
-    deployment.until("start")
-    assert deployment("down", "last").returncode == 0
-    code, out, err = ended(up)
-    assert (code, out) == (0, "")
-    assert "stopped by `down`" in err
-    assert deployment.left() == []
-
-
-def test_two_downs_at_once(deployment: Deployment) -> None:
-    assert deployment.up(deployment.recipe(ALONE), "--wait").returncode == 0
-    downs = [deployment.start("down", "last") for _ in range(2)]
-    for code, out, err in map(ended, downs):
-        assert (code, out) == (0, "")
-        assert "stopped by `down`" in err
-    assert deployment.left() == []
-    assert deployment.outcome()["exit"] == 0
-    assert [event["event"] for event in deployment.events()].count("end") == 1
 
 
 def test_down_of_all_and_of_none(deployment: Deployment) -> None:

@@ -1,53 +1,48 @@
-"""Something is killed with signal 9 at each phase of a real run: true cause, documented exit code, nothing left."""
+"""What may happen to a run at each phase of it: true cause, documented exit code, nothing left."""
 
-import os
-import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.end.block import listening
 from tests.end.deployment import Deployment, ended
+from tests.end.faults import DISK, FAULTS, PHASES, RECIPE, SURROUNDINGS, begin, judge
+from tests.run.test_disk import NAMESPACE
 
-PORTS = (6100, 6132, 8000, 29000)
-
-PHASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
-    "starting": (("--set", "roles.worker.flags.startup-delay=300"), ("start", {"step": "worker-1"})),
-    "gated": (("--set", "roles.worker.flags.error-after-requests=0"), ("phase", {"phase": "gated"})),
-    "ready": ((), ("ready", {})),
-}
-"""Phase → words that keep a run in it, and the event that says it is there."""
-
-PAIRS = [
-    (phase, victim)
-    for phase in PHASES
-    for victim in ("worker-0", "router", "supervisor", "keeper")
-    if (phase, victim) != ("starting", "router")  # it comes after the workers' gates
-]
+TABLE = [(phase, name) for name, fault in FAULTS.items() for phase in fault.phases]
 
 
-@pytest.mark.parametrize(("phase", "victim"), PAIRS)
-def test_killed(deployment: Deployment, phase: str, victim: str) -> None:
-    words, (event, facts) = PHASES[phase]
-    up = deployment.begin("quickstart", *words)
-    deployment.until(event, **facts)
-    os.kill(deployment.pid(victim), signal.SIGKILL)
-    status, out, err = ended(up)
-    outcome = deployment.outcome()
-    assert "Traceback" not in err
+@pytest.mark.parametrize(("phase", "name"), TABLE)
+def test_fault(deployment: Deployment, phase: str, name: str) -> None:
+    judge(begin(deployment, phase), phase, FAULTS[name])
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("name", DISK)
+def test_disk(tmp_path: Path, phase: str, name: str) -> None:
+    words = [*NAMESPACE, sys.executable, "-m", "tests.end.faults", phase, name, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_surroundings(deployment: Deployment, phase: str, name: str) -> None:
+    judge(begin(deployment, phase, SURROUNDINGS[name]), phase, FAULTS["worker-killed"])
+
+
+def test_port_that_somebody_takes_meanwhile(deployment: Deployment) -> None:
+    """It was free when `up` looked."""
+    up = deployment.begin(deployment.recipe(RECIPE), "--set", "roles.worker.flags.startup-delay=1")
+    deployment.until("start", step="worker-0")
+    with socket.create_server(("127.0.0.1", 8000 + deployment.shift)):
+        code, _, err = ended(up)
+    assert code == 7
+    assert "error[run-failed]: step `router` ended with exit code 1, " in err
+    assert "help: another process has the port: `ss -ltnp` names it" in err
     assert deployment.left() == []
-    assert listening(base + deployment.shift for base in PORTS) == []
-    assert status == outcome["exit"]
-    if victim in {"supervisor", "keeper"}:
-        assert (status, outcome["state"]) == (1, "broken")
-        assert f"the {victim} was killed" in outcome["cause"]
-        assert "error[run-broken]: " in err
-    else:
-        assert (status, outcome["state"]) == (7, "failed")
-        first = outcome["first"]
-        assert (first["step"], first["phase"], first["signal"]) == (victim, phase, 9)
-        assert f"error[run-failed]: step `{victim}` was killed by signal 9 (SIGKILL)" in err
-        assert f"`launch logs {deployment.run.name} {victim}`" in err
-    assert ("is ready at" in out) == (phase == "ready")
 
 
 DEATHS = [
@@ -73,7 +68,7 @@ def test_worker_that_fails_by_itself(deployment: Deployment, flags: tuple[str, .
 def test_last_words_of_the_dead_are_quoted(deployment: Deployment) -> None:
     up = deployment.up("quickstart", "--set", "roles.worker.flags.fail-after=0", "--set", "roles.worker.replicas=1")
     assert "sim: --fail-after 0; exit code 1" in up.stderr
-    assert deployment("logs", "last", "worker").stdout.endswith("sim: --fail-after 0; exit code 1\n")
+    assert "sim: --fail-after 0; exit code 1\n" in deployment("logs", "last", "worker").stdout
 
 
 def test_router_that_cannot_start(deployment: Deployment) -> None:

@@ -75,6 +75,19 @@ def test_lost(run: Run) -> None:
     assert (found.state, found.exit, found.url, found.started) == ("lost", 1, "http://x:1", "2026-08-01")
 
 
+def test_ended_without_an_outcome(run: Run) -> None:
+    """The directory turned read-only: what had it open could still write."""
+    os.close(lock.take(str(run.path)))
+    first = {"step": "worker", "signal": 9}
+    tell(run, BEGIN, {"event": "end", "at": "2026-08-02", "state": "failed", "exit": 7, "cause": "why", "first": first})
+    found = status(run)
+    assert (found.state, found.exit, found.ended, found.first) == ("failed", 7, "2026-08-02", first)
+    assert found.cause == "why (and the outcome could not be written)"
+    # As an earlier release wrote it.
+    tell(run, BEGIN, {"event": "end", "state": "failed", "exit": 7})
+    assert status(run).state == "lost"
+
+
 def test_ended(run: Run) -> None:
     os.close(lock.take(str(run.path)))
     (run.path / "outcome.json").write_text(json.dumps(OUTCOME))

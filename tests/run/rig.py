@@ -207,7 +207,8 @@ def _traces(pid: int, run: str) -> Iterator[str]:
             yield "environment"
         for link in (process / "cwd", *(process / "fd").iterdir()):
             with suppress(OSError):
-                if f"{link.readlink()}/".startswith(f"{run}/"):
+                place = str(link.readlink()).removesuffix(" (deleted)")
+                if f"{place}/".startswith(f"{run}/"):
                     yield f"{link.name} is {link.readlink()}"
 
 
