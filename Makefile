@@ -65,6 +65,7 @@ check-shape: $(VENV)/dev
 
 check-python: $(VENV)/dev
 	$(BIN)/vermin --target=3.9- --violations --no-tips --quiet launcher/run
+	$(BIN)/vermin --target=3.6- --violations --no-tips --quiet launcher/execute/inside/node.py
 
 check-docs: $(VENV)/dev
 	$(BIN)/python -m docs.generate --check

@@ -1,11 +1,11 @@
 """Audits of a cluster with Slurm: what the job asks for, against what is there."""
 
-import re
 from collections.abc import Generator, Iterator
 
 from launcher.images.reference import number
 from launcher.model.facts import Accounts, Answer, Facts, Mpis, Options, Partition, Partitions, Question
 from launcher.model.job import Job
+from launcher.model.survey import gpus
 from launcher.model.timelimit import spelt
 from launcher.plan.step import Batch, Plan
 from launcher.text.diagnostic import Diagnostic, Place, Severity
@@ -14,8 +14,19 @@ from launcher.text.suggest import nearest
 Finding = Diagnostic | Question
 
 _CONTAINER = Options("container-")
-_SINCE = {"container-mount-home": (0, 3), "container-env": (0, 15), "container-entrypoint-log": (0, 20)}
+SINCE = {
+    "container-mount-home": (0, 3),
+    "container-remap-root": (0, 4),
+    "container-save": (0, 7),
+    "container-entrypoint": (0, 8),
+    "container-writable": (0, 11),
+    "container-env": (0, 15),
+    "container-entrypoint-log": (0, 20),
+    "container-unshare": (0, 24),
+}
 """Options of pyxis that came later than the others → since when (its args.c, 0.24)."""
+
+_NEEDED = ("container-mount-home", "container-env", "container-entrypoint-log")
 
 
 def partition_unusable(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
@@ -68,7 +79,7 @@ def gpus_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     wanted = max((each.gpus for each in batch.components), default=0) if batch is not None else 0
     if found is None or not wanted:
         return
-    have = max([int(count) for count in re.findall(r"gpu(?::[A-Za-z][^:(,]*)?:(\d+)", found.gres)], default=0)
+    have = gpus(found.gres)
     if have < wanted:
         message = f"nodes of partition `{found.name}` have {have} GPUs, the job asks for {wanted} of each"
         advice = 'correct `[node] gpus`; `gpu_request = "none"` where nodes come with GPUs that Slurm does not count'
@@ -93,7 +104,7 @@ def pyxis_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield _finding("pyxis-absent", message, place, "`srun --help | grep container` shows it; is this a login node?")
         return
     said = number(job.cluster.versions.pyxis or "")
-    for option, since in _SINCE.items():
+    for option, since in ((option, SINCE[option]) for option in _NEEDED):
         if said and said >= since and option not in answer.words:
             message = f"`srun` has no option `--{option}`, so pyxis is older than {'.'.join(map(str, since))}"
             place = job.cluster_origins.place(("versions", "pyxis"))

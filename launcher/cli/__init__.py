@@ -25,19 +25,20 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "down": ("launcher.cli.down", "stop a run"),
     "flags": ("launcher.cli.flags", "show, compare and learn the flags of programs"),
     "schema": ("launcher.cli.schema", "print the JSON Schema of a kind of file"),
+    "cluster": ("launcher.cli.clusters", "list clusters, begin one, compare one with its site"),
     "config": ("launcher.cli.config", "say which files make up the configuration"),
     "completion": ("launcher.cli.completion", "print a completion script for a shell"),
     "images": ("launcher.cli.images", "name images of a cluster, pin them, look after them"),
 }
 """Verb → the module whose `run` it is, and one line of help. Its options are in `options.OPTIONS`."""
 
-NESTED = ("images",)
+NESTED = ("images", "cluster")
 """Verbs that are followed by one of their own; their module has `VERBS` and `OPTIONS` instead of a `run`."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "look first": ("check", "plan", "render", "explain", "flags"),
     "run": ("up", "ps", "logs", "wait", "exec", "down"),
-    "set up": ("images", "schema", "config", "completion"),
+    "set up": ("cluster", "images", "schema", "config", "completion"),
 }
 """Headings of `launch --help` → verbs."""
 

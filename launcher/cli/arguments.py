@@ -50,6 +50,11 @@ def duration(text: str) -> float:
         raise Usage(f"`--timeout`: {error}", advice="`90s`, `45m`, `1h30m`, `01:30:00` or seconds") from error
 
 
+def patience(args: argparse.Namespace, default: float) -> float:
+    """`--timeout` in seconds, or the default. Raises `Usage`."""
+    return default if args.timeout is None else duration(args.timeout)
+
+
 def budget(args: argparse.Namespace) -> None:
     """`--timeout` of `up` is the last `--set`, so that the plan shows it."""
     if args.timeout is not None:

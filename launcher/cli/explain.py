@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Mapping
 
-from launcher.checks import pages
+from launcher.checks import pages, survey
 from launcher.cli.codes import CODES
 from launcher.cli.guard import Usage
 from launcher.cli.table import table
@@ -29,4 +29,5 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def explanations() -> Mapping[str, str]:
     """Code → its page, for every finding there is."""
-    return {**CODES, **adapters.CODES, **pyxis.CODES, **refusal.CODES, **pages(adapters.load(adapters.known()))}
+    known = pages(adapters.load(adapters.known()))
+    return {**CODES, **adapters.CODES, **pyxis.CODES, **refusal.CODES, **survey.CODES, **known}

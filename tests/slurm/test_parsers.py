@@ -142,13 +142,13 @@ def test_partitions() -> None:
 @pytest.mark.parametrize(
     ("text", "version"),
     [
-        ("slurm-wlm 22.05.8\n", (22, 5, 8)),
-        ("slurm 24.11.5\n", (24, 11, 5)),
-        ("slurm 25.11.0-0rc1\n", (25, 11, 0)),
-        ("?", ()),
+        ("slurm-wlm 22.05.8\n", "22.05.8"),
+        ("slurm 24.11.5\n", "24.11.5"),
+        ("slurm 25.11.0-0rc1\n", "25.11.0"),
+        ("?", ""),
     ],
 )
-def test_version(text: str, version: tuple[int, ...]) -> None:
+def test_version(text: str, version: str) -> None:
     assert reading.version(text) == version
 
 

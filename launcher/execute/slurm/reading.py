@@ -5,12 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from launcher.model.facts import Partition
+from launcher.model.survey import Shape
 
 JOBS = "--format=%i|%T|%r|%S|%k"
 """`squeue`: id, state, reason, expected or true start, comment; `jobs` reads it."""
 
 PARTITIONS = "--format=%P|%a|%l|%D|%G"
 """`sinfo`: partition (with `*` the default), available, time limit, nodes, gres; `partitions` reads it."""
+
+SHAPES = "--format=%P|%D|%c|%m|%G"
+"""`sinfo --exact`: partition (with `*` the default), nodes, CPUs, memory in MiB, gres; `shapes` reads it."""
 
 ACCOUNTED = "--format=JobID,State,ExitCode,Reason"
 """`sacct --parsable2`: `accounted` reads it."""
@@ -114,6 +118,21 @@ def partitions(text: str) -> Mapping[str, Partition]:
     return found
 
 
+def shapes(text: str) -> Iterator[Shape]:
+    """The kinds of nodes of `sinfo --exact`, partition by partition."""
+    for line in text.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) == 5 and all(number.isdecimal() for number in fields[1:4]):
+            name = fields[0].rstrip("*")
+            nodes, cpus, memory = map(int, fields[1:4])
+            yield Shape(name, name != fields[0], nodes, cpus, memory, _none(fields[4]))
+
+
+def settings(text: str) -> Mapping[str, str]:
+    """What `scontrol show config` tells: key → value."""
+    return dict(re.findall(r"^(\S+)[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE))
+
+
 def limit_seconds(text: str) -> int | None:
     """Slurm's `D-HH:MM:SS`, `HH:MM:SS` or `MM:SS` in seconds; None for `infinite`, `UNLIMITED`, `n/a`."""
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
@@ -123,10 +142,10 @@ def limit_seconds(text: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + rest
 
 
-def version(text: str) -> tuple[int, ...]:
+def version(text: str) -> str:
     """Of `sinfo --version`: `slurm 24.11.5` and Debian's `slurm-wlm 22.05.8`; empty where it is no version."""
-    found = re.search(r"\b(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return tuple(int(part) for part in found.groups() if part is not None) if found else ()
+    found = re.search(r"\b\d+\.\d+(?:\.\d+)?", text)
+    return found[0] if found else ""
 
 
 def mpis(text: str) -> tuple[str, ...]:

@@ -47,12 +47,19 @@ _HELP: Sequence[tuple[str, str]] = (
     ),
     (r"invalid job credential|munge", "munge does not work on this machine: `munge -n | unmunge` tests it"),
     (
+        r"configuration source|fetch config",
+        "this machine belongs to no Slurm cluster: start on a login node, or set `SLURM_CONF`",
+    ),
+    (
         r"unable to contact|socket timed out|connection refused|timed out on send",
         "slurmctld does not answer: `scontrol ping`",
     ),
 )
 _UNSURE = re.compile(r"timed out|unable to contact|communication|zero bytes|connection|expired", re.IGNORECASE)
-_PREFIX = re.compile(r"^(?:sbatch|scancel|squeue|srun|allocation failure): (?:error: )?|^(?:error|fatal): ")
+_PREFIX = re.compile(
+    r"^(?:sbatch|scancel|squeue|srun|salloc|sinfo|scontrol|sacctmgr|allocation failure): (?:error: )?"
+    r"|^(?:error|fatal): "
+)
 
 
 def refused(said: str, code: str = "slurm-refused") -> Refused:

@@ -1,0 +1,169 @@
+"""Asks a site what it is: Slurm's own programs here, and a small program on one compute node."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from launcher.execute.inside import node
+from launcher.execute.slurm import queue, reading, refusal
+from launcher.execute.world import Ran, World
+from launcher.images.reference import File, parse
+from launcher.model import sitepath
+from launcher.model.cluster import Cluster
+from launcher.model.survey import Survey, Told, told
+from launcher.run import account
+from launcher.text.diagnostic import Refused
+
+PATIENCE = 30.0
+"""Seconds that a compute node is waited for unless somebody says otherwise."""
+
+_SHAPES = ("sinfo", "--exact", "--all", "--noheader", reading.SHAPES)
+_QUESTIONS: Mapping[str, Sequence[str]] = {
+    "version": ("sinfo", "--version"),
+    "options": ("srun", "--help"),
+    "mpis": ("srun", "--mpi=list"),
+    "settings": ("scontrol", "show", "config"),
+    "accounts": ("sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={os.geteuid()}", "format=account"),
+}
+
+# A node's Python is not known yet: the first of these that is there runs the program. RHEL keeps one for itself.
+_PYTHONS = ("python3", *(f"python3.{minor}" for minor in range(9, 16)), "/usr/libexec/platform-python")
+_RUN = """\
+text=$1 order=$2
+shift 2
+for each; do
+    command -v "$each" >/dev/null 2>&1 && exec "$each" -I -c "$text" "$order"
+done
+echo "none of $* is there" >&2
+exit 1"""
+_WORK = 60.0
+
+
+def login(world: World) -> Survey:
+    """What Slurm's programs tell here; no compute node is asked. Raises Refused, exit 5, where they do not answer."""
+    shapes = queue.ask(world, _SHAPES)
+    if shapes.exit:
+        raise refusal.refused(shapes.err, "slurm-absent")
+    with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
+        ran = dict(zip(_QUESTIONS, pool.map(lambda words: _try(world, words), _QUESTIONS.values()), strict=True))
+    accounts = [line.strip() for line in ran["accounts"].out.splitlines() if line.strip()]
+    return Survey(
+        slurm=reading.version(ran["version"].out),
+        options=reading.options(ran["options"].out, ""),
+        # Slurm before 22.05 prints them on standard error.
+        mpis=reading.mpis(ran["mpis"].out) or reading.mpis(ran["mpis"].err),
+        shapes=tuple(reading.shapes(shapes.out)),
+        accounts=tuple(dict.fromkeys(accounts)) if ran["accounts"].exit == 0 else None,
+        settings=reading.settings(ran["settings"].out),
+    )
+
+
+def survey(world: World, cluster: Cluster, patience: float = PATIENCE) -> Survey:
+    """What is here, and on a compute node, which is waited for `patience` seconds; without Slurm only this machine.
+
+    Raises Refused as `login`.
+    """
+    if cluster.scheduler == "local":
+        return _asked(world, Survey(), cluster, (), _WORK)
+    found = login(world)
+    where = ("srun", *_job(world, found, cluster, patience), "--nodes=1", "--ntasks=1", "--input=none", "--quiet")
+    return _asked(world, found, cluster, where, patience + _WORK)
+
+
+def _job(world: World, found: Survey, cluster: Cluster, patience: float) -> Iterator[str]:
+    """An allocation that is there, else a short one of its own; a partition that is none is not asked for."""
+    job = world.environ.get("SLURM_JOB_ID")
+    if job is not None:
+        yield f"--jobid={job}"
+        yield "--overlap"
+        return
+    yield f"--immediate={max(1, round(patience))}"
+    yield "--time=2"
+    yield "--job-name=launch-doctor"
+    there = {shape.partition for shape in found.shapes}
+    for name in ("partition", "account", "qos"):
+        value = getattr(cluster.slurm, name)
+        if value is not None and (name != "partition" or {*value.split(",")} <= there):
+            yield f"--{name}={value}"
+
+
+def _asked(world: World, found: Survey, cluster: Cluster, where: Sequence[str], patience: float) -> Survey:
+    with _marker(world, cluster) as marker:
+        order = json.dumps(_order(world, cluster, found, marker))
+        text = Path(node.__file__).read_text(encoding="utf-8")
+        words = (*where, "sh", "-c", _RUN, "sh", text, order, cluster.python, *_PYTHONS)
+        ran = _try(world, words, patience)
+    answer = _read(ran.out) if ran.exit == 0 else None
+    if answer is not None:
+        return replace(found, told=answer)
+    lines = refusal.words(ran.err)
+    return replace(found, silence=lines[-1] if lines else "it said nothing")
+
+
+def _order(world: World, cluster: Cluster, found: Survey, marker: str | None) -> Mapping[str, Any]:
+    """What the program on the node is to look at."""
+    folders = [path for path in (cluster.runs, cluster.node.local) if path is not None]
+    plugstack = found.settings.get("PlugStackConfig", "")
+    return {
+        "python": cluster.python,
+        "paths": list(paths(cluster)),
+        "folders": [each for path in folders if (each := _mine(world, path)) is not None],
+        "plugstack": plugstack if plugstack.startswith("/") else "/etc/slurm/plugstack.conf",
+        "marker": marker,
+    }
+
+
+def paths(cluster: Cluster) -> Iterator[str]:
+    """What the cluster file names on its compute nodes: image files, models, sources of mounts."""
+    for image in cluster.images.values():
+        try:
+            source = parse(image.meant(cluster.arch) or "")
+        except ValueError:
+            continue
+        if isinstance(source, File) and source.path.startswith("/"):
+            yield source.path
+    yield from (path for path in cluster.models.values() if path.startswith("/"))
+    yield from (mount.source for mount in cluster.mounts if mount.source.startswith("/"))
+
+
+def _mine(world: World, path: str) -> str | None:
+    try:
+        return sitepath.expand(path, account.known(world.environ))
+    except KeyError:
+        return None
+
+
+@contextmanager
+def _marker(world: World, cluster: Cluster) -> Iterator[str | None]:
+    """A file where run directories will be, which a node that sees that folder must see; None where none can be."""
+    folder = None if cluster.runs is None or cluster.scheduler == "local" else _mine(world, cluster.runs)
+    if folder is None:
+        yield None
+        return
+    with ExitStack() as stack:
+        made = None
+        with suppress(OSError):
+            near = node.above(folder)
+            made = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".launch-doctor-", dir=near)).name
+        yield made
+
+
+def _read(text: str) -> Told | None:
+    """The answer is the last line: a site's own programs may have printed others."""
+    try:
+        return told(json.loads(text.strip().splitlines()[-1]))
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _try(world: World, words: Sequence[str], patience: float = _WORK) -> Ran:
+    try:
+        return queue.ask(world, words, patience)
+    except Refused as refused:
+        return Ran(127, "", refused.diagnostics[0].message)

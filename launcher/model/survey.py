@@ -1,0 +1,99 @@
+"""What a site told of itself when it was asked: Slurm on the login node, and one compute node."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from launcher.run.record import record
+
+_GPU = re.compile(r"(?:^|,)gpu(?::([A-Za-z][^:(,]*))?(?::(\d+))?(?=[(,]|$)")
+
+
+@record
+class Shape:
+    """Nodes of one kind in a partition, as Slurm counts them; `memory` is in MiB."""
+
+    partition: str
+    default: bool
+    nodes: int
+    cpus: int
+    memory: int
+    gres: str
+
+
+@record
+class Credentials:
+    """A file with credentials for registries: for which hosts, and whether others may read it."""
+
+    file: str
+    hosts: tuple[str, ...]
+    exposed: bool
+
+
+@record
+class Told:
+    """What one compute node told. `python` is the version of the configured one, empty where it cannot be run;
+    `pythons` are others (path → version). `interfaces` has the IPv4 address of each, perhaps empty. `programs` has
+    what those that are there said of their version. `missing` are paths that are not there, `closed` folders that
+    cannot be written to. `plugstack` has the lines of pyxis in plugstack.conf. `shared` is None where it was not tried.
+    """
+
+    node: str
+    arch: str
+    python: str = ""
+    pythons: Mapping[str, str] = field(default_factory=dict)
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    plugstack: tuple[str, ...] = ()
+    credentials: tuple[Credentials, ...] = ()
+    namespaces: bool = True
+    shared: bool | None = None
+
+
+@record
+class Survey:
+    """All of it. `slurm` is the version, empty on a machine without; `settings` are those of slurm.conf. `told` is None
+    where no compute node could be asked, and `silence` says why.
+    """
+
+    slurm: str = ""
+    options: tuple[str, ...] = ()
+    mpis: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    accounts: tuple[str, ...] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    told: Told | None = None
+    silence: str = ""
+
+
+def told(answer: Mapping[str, Any]) -> Told:
+    """What `execute.inside.node` printed, as a value. Raises KeyError, TypeError for anything else."""
+    own = [Credentials(each["file"], tuple(each["hosts"]), bool(each["exposed"])) for each in answer["credentials"]]
+    return Told(
+        node=str(answer["node"]),
+        arch=str(answer["arch"]),
+        python=str(answer["python"]),
+        pythons=dict(answer["pythons"]),
+        interfaces=dict(answer["interfaces"]),
+        programs=dict(answer["programs"]),
+        missing=tuple(answer["missing"]),
+        closed=tuple(answer["closed"]),
+        plugstack=tuple(answer["plugstack"]),
+        credentials=tuple(own),
+        namespaces=bool(answer["namespaces"]),
+        shared=answer["shared"],
+    )
+
+
+def gpus(gres: str) -> int:
+    """How many GPUs a node with this gres has: `gpu:8`, `gpu:gb300:4(S:0-1)`; of several kinds the most."""
+    return max([int(count or 1) for _, count in _GPU.findall(gres)], default=0)
+
+
+def gpu(gres: str) -> str:
+    """What Slurm calls the GPUs, empty where it has no name for them or several."""
+    names = {name for name, _ in _GPU.findall(gres)}
+    return names.pop() if len(names) == 1 else ""
