@@ -57,6 +57,10 @@ the run had started was ended. Exit code 1.""",
 
 Every run has a directory of its own under `$XDG_STATE_HOME/launch/runs` (`~/.local/state/launch/runs`),
 written before anything starts. Exit code 1.""",
+    "run-newer": """A newer `launch` wrote the run
+
+The run directory has a format that this version does not know. It is not touched: what it means to stop such a run,
+only the version that wrote it knows. Exit code 1.""",
     "run-start": """The supervisor did not start
 
 The process that looks after a run could not be started, or ended at once; the message has its reason. Nothing

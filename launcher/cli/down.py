@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
-from launcher.execute.journal import Run, find, runs
+from launcher.execute.journal import Run, find, runs, understood
 from launcher.execute.runs import Kinds
 from launcher.execute.status import status
 from launcher.execute.world import Real, World
@@ -45,7 +45,7 @@ def _chosen(args: argparse.Namespace, world: World, kinds: Kinds) -> Sequence[Ru
 def _stop(kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:
     kind = kinds.of(each)
     try:
-        before = status(each, kind)
+        before = status(understood(each), kind)
         kind.stop(each)
         after = status(each, kind)
     except Refused as refused:

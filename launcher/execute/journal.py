@@ -1,6 +1,7 @@
 """Run directories: one a run, made before anything starts, told from one another by name."""
 
 import contextlib
+import json
 import os
 import re
 import secrets
@@ -14,7 +15,7 @@ from pathlib import Path
 from launcher.execute.bundle import bundle
 from launcher.execute.world import World
 from launcher.run import account, files, lock, prepare
-from launcher.run.script import Script, dump, load
+from launcher.run.script import SCHEMA, Script, dump, load
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.suggest import nearest
 
@@ -111,22 +112,35 @@ def runs(world: World) -> Sequence[Run]:
 def find(world: World, word: str = LAST) -> Run:
     """The run that `word` means: its name, the beginning of just one name, or `last`.
 
-    Raises Refused with exit 2.
+    Raises Refused with exit 2, and with exit 1 where a newer release wrote it.
     """
     known = runs(world)
     if not known:
         raise refusal("unknown-run", f"there are no runs in `{root(world)}`", "`launch up RECIPE` starts one", 2)
     if word == LAST:
-        return known[-1]
+        return understood(known[-1])
     meant = [run for run in known if run.name == word] or [run for run in known if run.name.startswith(word)]
     if len(meant) == 1:
-        return meant[0]
+        return understood(meant[0])
     if not meant:
         close = nearest(word, [run.name for run in known])
         advice = f"did you mean `{close}`?" if close else "`launch ps --all` lists them"
         raise refusal("unknown-run", f"there is no run `{word}`", advice, 2)
     names = ", ".join(f"`{run.name}`" for run in meant[-5:])
     raise refusal("unknown-run", f"`{word}` is the beginning of {len(meant)} runs: {names}", "say more of the name", 2)
+
+
+def understood(run: Run) -> Run:
+    """The run itself. Raises Refused with exit 1 where its directory is of a format that we do not know."""
+    try:
+        raw = json.loads((run.path / prepare.SCRIPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return run  # damaged: what can be said of it is said by whoever wants more than its name
+    schema = raw.get("schema") if isinstance(raw, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        about = f"its format is {schema}, and this `launch` knows formats up to {SCHEMA}"
+        raise refusal("run-newer", f"a newer `launch` wrote `{run.name}`: {about}", "use the one that wrote it")
+    return run
 
 
 def remove(world: World, run: Run) -> None:

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import re
 from dataclasses import field
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from launcher.run.record import record
 
@@ -250,43 +250,50 @@ def dump(script: Script) -> str:
 
 
 def load(text: str) -> Script:
-    """The Script that `dump` wrote. Raises ValueError for another schema or a broken text."""
+    """The Script that `dump` wrote, of this release or an earlier one: what that did not know yet has its default.
+
+    Raises ValueError for another schema or a broken text.
+    """
     raw = json.loads(text)
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         raise ValueError("not a script of schema %d" % SCHEMA)
     try:
-        return Script(
-            name=raw["name"],
-            slots=tuple(raw["slots"]),
-            children=tuple(_child(item) for item in raw["children"]),
-            files=tuple(File(**item) for item in raw["files"]),
-            ready=tuple(_gate(item) for item in raw["ready"]),
-            budgets=Budgets(**raw["budgets"]),
-            inherit=tuple(raw["inherit"]),
-            last_words=tuple(tuple(words) for words in raw["last_words"]),
-            url=raw["url"],
-            allocation=None if raw["allocation"] is None else _allocation(raw["allocation"]),
-        )
+        return Script(**_read(raw, _SCRIPT))
     except (KeyError, TypeError) as error:
         raise ValueError("not a script: %s" % error) from error
 
 
-def _gate(raw: Mapping[str, Any]) -> Gate:
-    return Gate(**{**raw, "expect": tuple(Expect(**item) for item in raw["expect"])})
+def _read(raw: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> Dict[str, Any]:
+    """The fields that are there, each as its reader makes it; those that are not have their defaults."""
+    return {key: readers[key](value) if key in readers else value for key, value in raw.items()}
 
 
-def _allocation(raw: Mapping[str, Any]) -> Allocation:
-    lists: List[str] = ["facts", "steps", "signal", "kill", "scrub"]
-    plain: Dict[str, Any] = {**raw, **{key: tuple(raw[key]) for key in lists}}
-    nodes = tuple(Node(**_tuples(node)) for node in raw["nodes"])
-    return Allocation(**{**plain, "nodes": nodes, "roots": tuple(Root(**_tuples(root)) for root in raw["roots"])})
+def _each(read: Callable[[Any], Any]) -> Callable[[Any], Tuple[Any, ...]]:
+    return lambda items: tuple(map(read, items))
 
 
 def _tuples(raw: Mapping[str, Any]) -> Dict[str, Any]:
     return {key: tuple(item) if isinstance(item, list) else item for key, item in raw.items()}
 
 
-def _child(raw: Mapping[str, Any]) -> Child:
-    lists: List[str] = ["argv", "env_from", "after", "nodes", "outputs"]
-    plain: Dict[str, Any] = {**raw, **{key: tuple(raw[key]) for key in lists}}
-    return Child(**{**plain, "gates": tuple(_gate(g) for g in raw["gates"]), "stop": Stop(**raw["stop"])})
+_GATE: Mapping[str, Callable[[Any], Any]] = {"expect": _each(lambda item: Expect(**item))}
+_GATES = _each(lambda item: Gate(**_read(item, _GATE)))
+_CHILD: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("argv", "env_from", "after", "nodes", "outputs"), tuple),
+    "gates": _GATES,
+    "stop": lambda item: Stop(**item),
+}
+_ALLOCATION: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("facts", "steps", "signal", "kill", "scrub"), tuple),
+    "nodes": _each(lambda item: Node(**_tuples(item))),
+    "roots": _each(lambda item: Root(**_tuples(item))),
+}
+_SCRIPT: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("slots", "inherit"), tuple),
+    "children": _each(lambda item: Child(**_read(item, _CHILD))),
+    "files": _each(lambda item: File(**item)),
+    "ready": _GATES,
+    "budgets": lambda item: Budgets(**item),
+    "last_words": _each(tuple),
+    "allocation": lambda item: None if item is None else Allocation(**_read(item, _ALLOCATION)),
+}

@@ -1,5 +1,7 @@
 """Scripts travel as JSON and lose nothing; late references are bound everywhere."""
 
+import json
+from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
@@ -70,6 +72,35 @@ scripts = st.builds(
 def test_loading_gives_what_was_dumped(script: Script) -> None:
     assert load(dump(script)) == script
     assert dump(script).isascii()
+
+
+KINDS: dict[tuple[str | int, ...], Any] = {
+    (): Script,
+    ("children", 0): Child,
+    ("children", 0, "stop"): Stop,
+    ("children", 0, "gates", 0): Gate,
+    ("budgets",): Budgets,
+}
+DEFAULTS = [
+    (path, field.name)
+    for path, kind in KINDS.items()
+    for field in fields(kind)
+    if (field.default, field.default_factory) != (MISSING, MISSING) and field.name != "schema"
+]
+
+
+@pytest.mark.parametrize(("path", "field"), DEFAULTS, ids=str)
+def test_what_an_earlier_release_did_not_know_has_its_default(path: tuple[str | int, ...], field: str) -> None:
+    raw = json.loads(dump(Script("s", (), (Child("a", "a", ("true",), gates=(Gate("tcp", "http://x:1"),)),))))
+    holder = raw
+    for key in path:
+        holder = holder[key]
+    least = {Script: ("s", (), ()), Child: ("a", "a", ("true",)), Gate: ("tcp", "http://x:1")}
+    kind = KINDS[path]
+    holder[field] = to_data(getattr(kind(*least.get(kind, ())), field))
+    wanted = load(json.dumps(raw))
+    del holder[field]
+    assert load(json.dumps(raw)) == wanted
 
 
 @given(scripts)
