@@ -3,7 +3,8 @@
     python -m docs.generate [--check]
 
 Generated: `docs/reference/` whole, and the marked blocks of the README and the guides, which quote the output of
-commands (`<!-- $ launch … -->`) and whole files (`<!-- file PATH -->`) up to the next `<!-- end -->`.
+commands (`<!-- $ launch … -->`), whole files (`<!-- file PATH -->`) and what is known of error texts
+(`<!-- causes logs -->`) up to the next `<!-- end -->`.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from docs.causes import table
 from docs.pages import pages
 from docs.picture import picture
 
@@ -23,7 +25,9 @@ ROOT = Path(__file__).parents[1]
 SHOT = ROOT / "docs" / "demo.txt"
 """What `make demo` said once, copied; its picture stands in the README."""
 QUOTING = ("README.md", "CONTRIBUTING.md", "docs/guides/*.md")
-BLOCK = re.compile(r"^<!-- (?P<what>\$ launch|file) (?P<rest>.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^<!-- (?P<what>\$ launch|file|causes) (?P<rest>.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
+)
 
 
 def wanted() -> Mapping[Path, str]:
@@ -38,7 +42,9 @@ def wanted() -> Mapping[Path, str]:
 
 def _quoted(found: re.Match[str]) -> str:
     rest = found["rest"]
-    if found["what"] == "file":
+    if found["what"] == "causes":
+        body = table(rest)
+    elif found["what"] == "file":
         language = rest.rpartition(".")[2]
         body = f"```{language}\n{(ROOT / rest).read_text(encoding='utf-8').strip()}\n```"
     else:

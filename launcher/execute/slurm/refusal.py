@@ -25,7 +25,7 @@ have as many nodes as the plan. Exit code 5.""",
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 
-_HELP: Sequence[tuple[str, str]] = (
+ADVICE: Sequence[tuple[str, str]] = (
     (r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"),
     (r"invalid partition|invalid partition name", "`sinfo` lists the partitions; `[slurm] partition` names one"),
     (
@@ -55,6 +55,8 @@ _HELP: Sequence[tuple[str, str]] = (
         "slurmctld does not answer: `scontrol ping`",
     ),
 )
+"""Pattern of Slurm's words (case does not matter) → what to do; the first that is found counts."""
+
 _UNSURE = re.compile(r"timed out|unable to contact|communication|zero bytes|connection|expired", re.IGNORECASE)
 _PREFIX = re.compile(
     r"^(?:sbatch|scancel|squeue|srun|salloc|sinfo|scontrol|sacctmgr|allocation failure): (?:error: )?"
@@ -95,7 +97,7 @@ def words(said: str) -> list[str]:
 
 def advice(said: str) -> str | None:
     """What to do about it."""
-    return next((help_ for pattern, help_ in _HELP if re.search(pattern, said, re.IGNORECASE)), None)
+    return next((help_ for pattern, help_ in ADVICE if re.search(pattern, said, re.IGNORECASE)), None)
 
 
 def unsure(said: str) -> bool:
