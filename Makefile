@@ -8,7 +8,8 @@ JOBS ?= 2
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+# Bytecode of what is installed lies beside it, where a run outside of make finds it too.
+PIP := env -u PYTHONPYCACHEPREFIX $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 # Programs that do not get on with others, each beside $(VENV): what tests/environments/NAME.txt lists in $(VENV)-NAME.
 ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard tests/environments/*.txt))
 # Source of the engines whose own parsers the tests ask.

@@ -9,7 +9,7 @@ from launcher.model.job import Role
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 
 _EVAL_SINCE = (1, 1)
-_TAG = re.compile(r"[-_.:]cu(?:da)?-?(\d{2})(?=\d?(?:\D|$))")
+_TAG = r"[-_.:]cu(?:da)?-?(\d{2})(?=\d?(?:\D|$))"
 
 DRIVERS = {11: "450.80", 12: "525.60", 13: "580.65"}
 """Major version of CUDA → the oldest driver that runs it without a compatibility package (NVIDIA's table)."""
@@ -62,5 +62,5 @@ def _cuda(case: Case, role: Role) -> int | None:
     said = number(image.versions.get("cuda", "")) if image else ()
     if said:
         return said[0]
-    found = _TAG.search((role.reference or "").rpartition("/")[2])
+    found = re.search(_TAG, (role.reference or "").rpartition("/")[2])
     return int(found[1]) if found else None

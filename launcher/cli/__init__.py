@@ -3,6 +3,8 @@
 Nothing but argparse is imported until a verb runs: `launch --help` and `launch VERB --help` stay instant.
 """
 
+import gc
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -112,6 +114,10 @@ def _run(words: list[str], terminal: Terminal) -> int:
         return 0
     if verb not in VERBS:
         raise _unknown(verb, VERBS, "launch")
+    # What other packages plug into pydantic has no say in how our files are read, and looking for it takes time.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Nothing that a verb imports is ever garbage: looking for some meanwhile is a twentieth of what `check` costs.
+    gc.set_threshold(100_000)
     if verb in NESTED:
         return _nested(verb, words[1:], terminal)
     return _call(verb, VERBS[verb][0], words[1:], terminal)

@@ -7,17 +7,17 @@ from typing import NoReturn
 
 from launcher.cli.guard import Usage
 
-_REWRITE: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r"the following arguments are required: (.+)"), r"`\1` is missing"),
-    (re.compile(r"argument (\S+): expected one argument"), r"`\1` needs a value"),
-    (re.compile(r"argument (\S+): expected at least one argument"), r"`\1` needs a value"),
-    (re.compile(r"argument (\S+): not allowed with argument (\S+)"), r"`\1` and `\2` exclude each other"),
-    (re.compile(r"argument (\S+): ignored explicit argument '(.*)'"), r"`\1` takes no value, not `\2`"),
-    (re.compile(r"argument (\S+): invalid \S+ value: '(.*)'"), r"`\1` does not take `\2`"),
+_REWRITE: Sequence[tuple[str, str]] = (
+    (r"the following arguments are required: (.+)", r"`\1` is missing"),
+    (r"argument (\S+): expected one argument", r"`\1` needs a value"),
+    (r"argument (\S+): expected at least one argument", r"`\1` needs a value"),
+    (r"argument (\S+): not allowed with argument (\S+)", r"`\1` and `\2` exclude each other"),
+    (r"argument (\S+): ignored explicit argument '(.*)'", r"`\1` takes no value, not `\2`"),
+    (r"argument (\S+): invalid \S+ value: '(.*)'", r"`\1` does not take `\2`"),
 )
 """What argparse says (CPython 3.11 to 3.14) → what we say."""
 
-_CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)")
+_CHOICE = r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,12 +53,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Overrides argparse's, which prints and ends the process."""
-        if found := _CHOICE.fullmatch(message):
+        if found := re.fullmatch(_CHOICE, message):
             known = re.findall(r"[\w.-]+", found[3])
             raise Usage(f"`{found[1]}` does not take `{found[2]}`", found[2], known, f"one of {', '.join(known)}")
         for pattern, ours in _REWRITE:
-            if pattern.fullmatch(message):
-                raise Usage(pattern.sub(ours, message), advice=self._hint())
+            if re.fullmatch(pattern, message):
+                raise Usage(re.sub(pattern, ours, message), advice=self._hint())
         raise Usage(message, advice=self._hint())
 
     def _unknown(self, word: str) -> Usage:

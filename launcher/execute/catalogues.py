@@ -1,18 +1,19 @@
 """Flag catalogues on files, and what is known beside them: `flags/` in each folder of role manifests."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 
 from launcher.execute import reading
 from launcher.execute.folder import NAME, age, exists, folders, names
 from launcher.model.catalogue import Catalogue, load
 from launcher.model.kin import Kin, Names
+from launcher.run.record import mutable
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 
 
-@dataclass
+@mutable
 class Catalogues:
     """Finds them in `folders`, lowest first. `shown` is what messages call a path, `read` reads a TOML document."""
 

@@ -19,14 +19,14 @@ SIF = (".sif",)
 _FILES = (*SQUASHFS, *SIF, ".img")
 
 # `$oauthtoken@` is a user of nvcr.io, no variable.
-_SHORTHAND = re.compile(r"~[\w.-]*(?:/|$)|\$(?:\w+|\{\w+\})(?:/|$)")
+_SHORTHAND = r"~[\w.-]*(?:/|$)|\$(?:\w+|\{\w+\})(?:/|$)"
 
-_DIGEST = re.compile(r"(?P<rest>.*)@(?P<digest>sha256:[0-9a-f]{64})")
-_TAG = re.compile(r"(?P<rest>.*):(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})")
-_REGISTRY = re.compile(r"(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?")
-_REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*")
-_USER = re.compile(r"[A-Za-z0-9_.!~*'()%;:&=+$,-]+")
-_DAEMON = re.compile(r"[A-Za-z0-9/._:-]+")
+_DIGEST = r"(?P<rest>.*)@(?P<digest>sha256:[0-9a-f]{64})"
+_TAG = r"(?P<rest>.*):(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})"
+_REGISTRY = r"(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?"
+_REPOSITORY = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
+_USER = r"[A-Za-z0-9_.!~*'()%;:&=+$,-]+"
+_DAEMON = r"[A-Za-z0-9/._:-]+"
 
 
 @record
@@ -93,7 +93,7 @@ def parse(text: str) -> Source:
 def _file(text: str) -> File | None:
     if text.startswith(("/", "./", "../")):
         return File(text)
-    if _SHORTHAND.match(text):
+    if re.match(_SHORTHAND, text):
         raise ValueError("neither `~` nor `$` is expanded in an image path: write it out, starting with `/`")
     if text.endswith(_FILES) and not any(letter in text for letter in ":#@"):
         return File(f"./{text}")
@@ -115,7 +115,7 @@ def _podman(rest: str) -> Source:
 
 
 def _daemon(rest: str) -> str:
-    if not _DAEMON.fullmatch(rest):
+    if not re.fullmatch(_DAEMON, rest):
         raise ValueError(f"`{rest}` is not the name of an image in a daemon's store")
     return rest
 
@@ -131,14 +131,14 @@ def _reference(text: str) -> Reference:
         raise ValueError(f"`{repository.partition(':')[2]}` is not a tag")
     if registry == HUB and "/" not in repository:
         repository = f"library/{repository}"
-    if not _REPOSITORY.fullmatch(repository):
+    if not re.fullmatch(_REPOSITORY, repository):
         lower = " (repositories are in lower case)" if repository.lower() != repository else ""
         raise ValueError(f"`{repository}` is not the name of a repository{lower}")
     return Reference(registry, repository, tag or (None if digest else "latest"), digest, user)
 
 
-def _cut(pattern: re.Pattern[str], text: str, part: str) -> tuple[str, str | None]:
-    found = pattern.fullmatch(text)
+def _cut(pattern: str, text: str, part: str) -> tuple[str, str | None]:
+    found = re.fullmatch(pattern, text)
     return (found["rest"], found[part]) if found else (text, None)
 
 
@@ -146,7 +146,7 @@ def _user(text: str) -> tuple[str | None, str]:
     user, found, rest = text.rpartition("@")
     if not found:
         return None, text
-    if not _USER.fullmatch(user):
+    if not re.fullmatch(_USER, user):
         raise ValueError(f"`{user}` is not a user name for a registry")
     return user, rest
 
@@ -158,7 +158,7 @@ def _split(text: str) -> tuple[str, str]:
         # A first part without dot, port or the name localhost is a namespace of Docker Hub.
         if not found or not ("." in registry or ":" in registry or registry == "localhost"):
             return HUB, text
-    if not _REGISTRY.fullmatch(registry):
+    if not re.fullmatch(_REGISTRY, registry):
         raise ValueError(f"`{registry}` is not the address of a registry")
     return (HUB if registry in _HUBS else registry), repository
 

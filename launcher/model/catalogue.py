@@ -8,13 +8,14 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from launcher.model.fault import Fault, faults
 from launcher.model.flag import Flag, Kind, guess, words
 from launcher.model.recipe import FlagValue
+from launcher.run.record import record
 from launcher.text.suggest import nearest
 
 __all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "load", "spell", "stand_in", "words"]
@@ -27,7 +28,7 @@ _FIELDS = tuple(each for each in fields(Flag) if each.name not in ("name", "spel
 _ENTRY = frozenset(("aliases", *(each.name for each in _FIELDS)))
 
 
-@dataclass(frozen=True)
+@record
 class Catalogue:
     """The flags of one version of a program by canonical name; `source` says what was asked for them.
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from launcher.model.recipe import Mount, Table, Wishes
 from launcher.model.value import Memory, Name, Schema, SitePath, kind, said
@@ -124,7 +125,10 @@ def _image(value: Any) -> Any:
 
 
 class _OrReference:
-    """In the JSON Schema, what follows may also be a text."""
+    """What follows may also be a text: the reference alone."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_image, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
         return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
@@ -158,21 +162,17 @@ class Cluster(Table):
     inherit: list[str] = Field(
         default=[], description="variables of the submitting shell that go along, beside PATH, HOME, USER and the like"
     )
-    versions: Versions = Field(default_factory=Versions, description="versions of the site's software")
-    slurm: SiteSlurm = Field(default_factory=SiteSlurm, description="what jobs ask of Slurm")
-    topology: Topology = Field(default_factory=Topology, description="which nodes are near each other")
-    pyxis: Pyxis = Field(default_factory=Pyxis, description="how pyxis is set up")
-    apptainer: Apptainer = Field(default_factory=Apptainer, description="how Apptainer is called")
-    node: Node = Field(default_factory=Node, description="shape of one compute node")
+    versions: Versions = Field(default_factory=Versions.model_construct, description="versions of the site's software")
+    slurm: SiteSlurm = Field(default_factory=SiteSlurm.model_construct, description="what jobs ask of Slurm")
+    topology: Topology = Field(default_factory=Topology.model_construct, description="which nodes are near each other")
+    pyxis: Pyxis = Field(default_factory=Pyxis.model_construct, description="how pyxis is set up")
+    apptainer: Apptainer = Field(default_factory=Apptainer.model_construct, description="how Apptainer is called")
+    node: Node = Field(default_factory=Node.model_construct, description="shape of one compute node")
     env: dict[str, str] = Field(default={}, description="lies under every role's environment")
     setup: Setup | None = Field(default=None, description="preamble run before every role's own")
     mounts: list[Mount] = Field(default=[], description="mounts of every container")
     images: dict[
         str,
-        Annotated[
-            Image,
-            BeforeValidator(_image),
-            _OrReference(),
-        ],
+        Annotated[Image, _OrReference()],
     ] = Field(default={}, description="alias → reference, or a table")
     models: dict[str, Annotated[str, Field(min_length=1)]] = Field(default={}, description="alias → path")

@@ -15,8 +15,8 @@ FORMS = "`90s`, `45m`, `1h30m`, `2d`, `01:30:00`, `2-00:00:00` or seconds"
 LONGEST = 999_999_999
 """Seconds that a plain number may be at most."""
 
-_DURATION = re.compile(PATTERN)
-_UNIT = re.compile("([0-9]+)([dhms])")
+_DURATION = PATTERN
+_UNIT = "([0-9]+)([dhms])"
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
@@ -26,7 +26,7 @@ def seconds(value: str | int) -> float:
         if not 0 < value <= LONGEST:
             raise ValueError(f"must be from 1 to {LONGEST} seconds, not {value}")
         return float(value)
-    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
         raise ValueError(f"must be a duration, not `{value}`")
     if value.isdecimal():
         return float(value)
@@ -34,4 +34,4 @@ def seconds(value: str | int) -> float:
         days, _, clock = value.rpartition("-")
         hours, minutes, rest = map(int, clock.split(":"))
         return float(int(days or 0) * 86400 + hours * 3600 + minutes * 60 + rest)
-    return float(sum(int(number) * _UNITS[unit] for number, unit in _UNIT.findall(value)))
+    return float(sum(int(number) * _UNITS[unit] for number, unit in re.findall(_UNIT, value)))

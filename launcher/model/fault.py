@@ -11,10 +11,10 @@ from launcher.model.recipe import FlagValue
 
 __all__ = ["Fault", "faults"]
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_TABLE = re.compile(r"(?s)\s*{.*}\s*")
+_NUMBER = r"\d+(?:\.\d+)?"
+_TABLE = r"(?s)\s*{.*}\s*"
 # vLLM 0.20 and later widen bare numbers with a suffix in JSON, outside of strings.
-_STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
+_STRING = r'("(?:[^"\\]|\\.)*")'
 
 
 def faults(flag: Flag, value: FlagValue) -> Iterator[Fault]:
@@ -82,7 +82,7 @@ def _kind(flag: Flag, path: Path, item: Any) -> Iterator[Fault]:
 
 
 def _mixed(flag: Flag, path: Path, item: Any) -> Iterator[Fault]:
-    if isinstance(item, dict) or (isinstance(item, str) and _TABLE.fullmatch(item)):
+    if isinstance(item, dict) or (isinstance(item, str) and re.fullmatch(_TABLE, item)):
         yield from _json(flag, path, item)
     elif not isinstance(item, str):
         yield Fault(path, f"wants {_WANTED[flag.kind]}, not {kind(item)}")
@@ -108,7 +108,7 @@ def _wanted(flag: Flag) -> str:
 
 def _suffixed(flag: Flag, item: str) -> bool:
     """Whether text is a number with one of the flag's suffixes; some of them follow whole numbers only."""
-    number = _NUMBER.match(item)
+    number = re.match(_NUMBER, item)
     if number is None:
         return False
     fraction, whole = (set(one.split()) for one in flag.suffixes)
@@ -153,7 +153,11 @@ def _textual(flag: Flag, path: Path, word: str) -> Iterator[Fault]:
         yield Fault(path, f"has no choice `{word}`", among=flag.choices, word=word)
     elif flag.known and choice not in flag.known:
         yield Fault(path, f"knows no `{word}`", among=flag.known, word=word, sure=False)
-    if flag.pattern and not re.fullmatch(flag.pattern, word) and not (flag.kind == "mixed" and _TABLE.fullmatch(word)):
+    if (
+        flag.pattern
+        and not re.fullmatch(flag.pattern, word)
+        and not (flag.kind == "mixed" and re.fullmatch(_TABLE, word))
+    ):
         yield Fault(path, f"wants {flag.form}, not `{word}`")
     if "\0" in word:
         yield Fault(path, "cannot carry a NUL character: no program can be given one")
@@ -223,6 +227,6 @@ def _widened(flag: Flag, item: str) -> str:
     if not flag.suffixes:
         return item
     marks = "|".join(" ".join(flag.suffixes).split())
-    parts: Sequence[str] = _STRING.split(item)
+    parts: Sequence[str] = re.split(_STRING, item)
     pattern = re.compile(rf"\b(\d+)(?:\.\d+)?(?:{marks})\b")
     return "".join(part if index % 2 else pattern.sub(r"\1", part) for index, part in enumerate(parts))

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple
 
 from launcher.model.recipe import FlagValue
+from launcher.run.record import record
 
 Kind = Literal["str", "int", "float", "bool", "json", "mixed", "any"]
 Arity = int | Literal["?", "*", "+"] | None
@@ -20,7 +21,7 @@ LONGEST = 128 * 1024 - 1
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 
 
-@dataclass(frozen=True)
+@record
 class Flag:
     """One flag. `name` is the canonical spelling with its dashes; `spellings` all positive ones.
 

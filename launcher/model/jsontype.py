@@ -192,12 +192,12 @@ _FORMS: Mapping[str, Callable[[Types, Any, Any, Path], Iterator[Fault]]] = {
     "float": _bounded("float"),
 }
 _TRUTHS = frozenset(["0", "1", "f", "t", "n", "y", "no", "yes", "off", "on", "false", "true"])
-_INTEGER = re.compile(r"\s*[-+]?[0-9]+(?:_[0-9]+)*(?:\.0+)?\s*")
+_INTEGER = r"\s*[-+]?[0-9]+(?:_[0-9]+)*(?:\.0+)?\s*"
 
 
 def _integer(value: Any) -> bool:
     if isinstance(value, str):
-        return _INTEGER.fullmatch(value) is not None
+        return re.fullmatch(_INTEGER, value) is not None
     if isinstance(value, float):
         # pydantic takes no float that an i64 cannot hold.
         return math.isfinite(value) and value == int(value) and abs(value) < 2**63

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
 from launcher.model.recipe import Table
-from launcher.model.value import Flags, PortName, Schema, kind, said
+from launcher.model.value import Flags, PortName, Schema, Tested, kind, said
 
 Count = Literal["workers", "prefill", "decode", "endpoints", "ranks"]
 """Symbolic counts of a gate, allowed in `count` and `equals`; the plan knows the numbers."""
@@ -54,8 +54,7 @@ class ManifestExpect(Table):
     equals: Any = Field(default=None, description="the value must equal this")
     count: Annotated[
         int | Count | None,
-        PlainValidator(_count),
-        WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"enum": list(get_args(Count))}]}),
+        Tested(_count, {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": list(get_args(Count))}]}, raw=True),
     ] = Field(default=None, description="so many items: a number, or how many roles of a mode there are")
     has: Any = Field(default=None, description="some item must equal this")
     where: dict[str, Any] = Field(default={}, description="only items with these fields are looked at")
@@ -98,7 +97,7 @@ class Manifest(Table):
         "`service` is anything else"
     )
     image: str | None = Field(default=None, min_length=1, description="image alias where the recipe names none")
-    program: Program = Field(default_factory=Program, description="what runs")
+    program: Program = Field(default_factory=Program.model_construct, description="what runs")
     ports: dict[PortName, Port] = Field(default={}, description="ports of one replica")
     env: dict[str, str] = Field(default={}, description="lies under the recipe's")
     flags: Flags = Field(default={}, description="lie under the recipe's")
@@ -115,5 +114,5 @@ class Manifest(Table):
         description="roles whose gates must be open before this one starts; `workers` is all of them, and what "
         "a router has where it says nothing",
     )
-    stop: ManifestStop = Field(default_factory=ManifestStop, description="how it is asked to end")
+    stop: ManifestStop = Field(default_factory=ManifestStop.model_construct, description="how it is asked to end")
     metrics: Metrics | None = Field(default=None, description="where Prometheus finds its metrics")

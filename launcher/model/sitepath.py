@@ -9,17 +9,17 @@ _REST = r"(?:[^\x24,:\"`\\\n\r~]|\x24\{(?:USER|HOME)\}|\x24(?:USER|HOME)(?![A-Za
 PATTERN = _HOME + _REST
 """A whole path. Commas, colons and what a shell reads are left out: containers could not mount it."""
 
-_PATH = re.compile(PATTERN)
-_VARIABLE = re.compile(r"\$(?:\{(USER|HOME)\}|(USER|HOME))")
+_PATH = PATTERN
+_VARIABLE = r"\$(?:\{(USER|HOME)\}|(USER|HOME))"
 
 
 def expand(path: str, known: Mapping[str, str]) -> str:
     """`path` with its variables replaced by what `known` has for their names. Raises KeyError for a name it lacks."""
-    return _VARIABLE.sub(lambda found: known[found[1] or found[2]], path)
+    return re.sub(_VARIABLE, lambda found: known[found[1] or found[2]], path)
 
 
 def test(path: str) -> str:
     """The path itself. Raises ValueError with a phrase ("must be …") for what is none of these."""
-    if not _PATH.fullmatch(path):
+    if not re.fullmatch(_PATH, path):
         raise ValueError(f'must be an absolute path without `~ , : " \\` and back-ticks, not `{path}`')
     return path

@@ -8,12 +8,12 @@ PATTERN = r"[1-9][0-9]{0,8}[MGT]"
 FORMS = "`512000M`, `800G` or `2T`"
 """What the pattern takes, for messages."""
 
-_SIZE = re.compile(PATTERN)
+_SIZE = PATTERN
 _MEBIBYTES = {"M": 1, "G": 1024, "T": 1024 * 1024}
 
 
 def mebibytes(text: str) -> int:
     """MiB in `text`, whose units are powers of 1024 as in Slurm's `--mem`. Raises ValueError for anything else."""
-    if not _SIZE.fullmatch(text):
+    if not re.fullmatch(_SIZE, text):
         raise ValueError(f"must be a size of memory, not `{text}`")
     return int(text[:-1]) * _MEBIBYTES[text[-1]]

@@ -61,8 +61,8 @@ def source(linking: Linking, name: str, cluster: str, edits: Sequence[Edit]) -> 
     documents = _chain(linking, path)
     if not documents:
         return None
+    files = [linking.read(RecipeFile, document) for document in documents]
     for document in documents:
-        linking.read(RecipeFile, document)
         linking.findings.extend(_similar(linking, document, cluster))
     layers, absent = prune(_layers(linking, documents, cluster, variant, edits), recipe_key)
     merged = merge(layers, recipe_key)
@@ -72,9 +72,21 @@ def source(linking: Linking, name: str, cluster: str, edits: Sequence[Edit]) -> 
     origins = Origins(chains, documents[-1])
     for removal in absent:
         _nothing(linking, removal, [dotted(path) for path in chains])
-    recipe, faults = read(Recipe, data, origins.place, linking.suggestions)
-    linking.findings.extend(faults)
+    recipe = alone(files[0]) if len(layers) == 1 else None
+    if recipe is None:
+        recipe, faults = read(Recipe, data, origins.place, linking.suggestions)
+        linking.findings.extend(faults)
     return Source(documents[-1], tuple(layers), data, origins, recipe)
+
+
+def alone(file: RecipeFile | None) -> Recipe | None:
+    """The recipe that a file is with nothing over or under it; None where it is none, which reading it again tells.
+
+    Its keys were read once: to build the validator of `Recipe` would cost a tenth of `launch check`.
+    """
+    if file is None or file.name is None:
+        return None
+    return Recipe.model_construct(**{name: value for name, value in file if name in Recipe.model_fields})
 
 
 def _chain(linking: Linking, path: str) -> list[Document]:

@@ -13,10 +13,10 @@ PATTERN = (
 FORMS = "`90m`, `4h`, `1h30m`, `2d`, `04:00:00` or `2-00:00:00`"
 """What the pattern takes, for messages."""
 
-_LIMIT = re.compile(PATTERN)
-_UNIT = re.compile(r"([0-9]+)([dhms])")
+_LIMIT = PATTERN
+_UNIT = r"([0-9]+)([dhms])"
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_WORD = re.compile(r"\s*([0-9]+)\s*([a-z]+)\s*,?", re.IGNORECASE)
+_WORD = r"(?i)\s*([0-9]+)\s*([a-z]+)\s*,?"
 
 
 def seconds(text: str) -> int:
@@ -24,10 +24,10 @@ def seconds(text: str) -> int:
 
     Numbers alone and `90:00` are refused: Slurm reads minutes there, and people hours or seconds.
     """
-    if not _LIMIT.fullmatch(text):
+    if not re.fullmatch(_LIMIT, text):
         raise ValueError(f"must be a time limit, not `{text}`")
     if text[-1] in _UNITS:
-        return sum(int(number) * _UNITS[unit] for number, unit in _UNIT.findall(text))
+        return sum(int(number) * _UNITS[unit] for number, unit in re.findall(_UNIT, text))
     days, found, clock = text.rpartition("-")
     parts = [int(part) for part in clock.split(":")]
     hours, minutes, rest = (*parts, 0, 0)[:3]
@@ -38,11 +38,11 @@ def meant(text: str) -> str | None:
     """The limit that `text` was probably meant to be, as `seconds` reads it, or None."""
     if text.isdecimal() and text.isascii():
         return f"{text}m" if int(text) else None
-    words = list(_WORD.finditer(text))
+    words = list(re.finditer(_WORD, text))
     if not words or "".join(word[0] for word in words) != text:
         return None
     found = "".join(f"{word[1]}{word[2][0].lower()}" for word in words)
-    return found if _LIMIT.fullmatch(found) else None
+    return found if re.fullmatch(_LIMIT, found) else None
 
 
 def spelt(limit: int) -> str:

@@ -4,11 +4,11 @@ Each has one test, which raises with words of our own, and the JSON Schema that 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from launcher.model import duration, sitepath, size, timelimit
 
@@ -147,41 +147,44 @@ _ROLE_TEST = _matching(
     "must be at most 31 characters a-z 0-9 _ -, a letter first, no `-` and number last",
 )
 
-Schema = Annotated[Literal[1], PlainValidator(_schema), WithJsonSchema({"const": 1, "type": "integer"})]
-FlagEntry = Annotated[FlagValue, PlainValidator(_flag), WithJsonSchema(FLAG_MARK)]
+
+class Tested:
+    """Annotation of a kind of value: `test` raises with words of ours or returns the value, `schema` says the same in
+    JSON Schema. Where `raw`, the test is all; else the type was tested before.
+
+    Pydantic's own validators do this too, but look at the signature of every function when a model is first used:
+    as dear as all the rest of that.
+    """
+
+    def __init__(self, test: Callable[[Any], Any], schema: Mapping[str, Any], *, raw: bool = False) -> None:
+        self._test, self._schema, self._raw = test, schema, raw
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if self._raw:
+            return core_schema.no_info_plain_validator_function(self._test)
+        return core_schema.no_info_after_validator_function(self._test, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return dict(self._schema)
+
+
+def _string(pattern: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": pattern}
+
+
+_NAME_TEST = _matching(NAME, "must be a name of at most 63 characters A-Z a-z 0-9 _ . -, a letter or digit first")
+_PORT_TEST = _matching(PORT, "must be at most 31 characters a-z 0-9 _, a letter first")
+_DURATION = {"type": "integer", "minimum": 1, "maximum": duration.LONGEST}
+_SEGMENT = [{"type": "integer", "minimum": 1}, {"enum": ["role", "job"]}]
+
+Schema = Annotated[Literal[1], Tested(_schema, {"const": 1, "type": "integer"}, raw=True)]
+FlagEntry = Annotated[FlagValue, Tested(_flag, FLAG_MARK, raw=True)]
 Flags = dict[str, FlagEntry]
-Name = Annotated[
-    str,
-    AfterValidator(
-        _matching(NAME, "must be a name of at most 63 characters A-Z a-z 0-9 _ . -, a letter or digit first")
-    ),
-    WithJsonSchema({"type": "string", "pattern": NAME}),
-]
-RoleName = Annotated[str, AfterValidator(_role), WithJsonSchema({"type": "string", "pattern": ROLE})]
-PortName = Annotated[
-    str,
-    AfterValidator(_matching(PORT, "must be at most 31 characters a-z 0-9 _, a letter first")),
-    WithJsonSchema({"type": "string", "pattern": PORT}),
-]
-Duration = Annotated[
-    str | int,
-    PlainValidator(_timeout),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": f"^{duration.PATTERN}$"},
-                {"type": "integer", "minimum": 1, "maximum": duration.LONGEST},
-            ]
-        }
-    ),
-]
-Memory = Annotated[str, AfterValidator(_memory), WithJsonSchema({"type": "string", "pattern": f"^{size.PATTERN}$"})]
-TimeLimit = Annotated[
-    str, PlainValidator(_limit), WithJsonSchema({"type": "string", "pattern": f"^{timelimit.PATTERN}$"})
-]
-SitePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": f"^{sitepath.PATTERN}$"})]
-Segment = Annotated[
-    str | int,
-    PlainValidator(_segment),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["role", "job"]}]}),
-]
+Name = Annotated[str, Tested(_NAME_TEST, _string(NAME))]
+RoleName = Annotated[str, Tested(_role, _string(ROLE))]
+PortName = Annotated[str, Tested(_PORT_TEST, _string(PORT))]
+Duration = Annotated[str | int, Tested(_timeout, {"anyOf": [_string(f"^{duration.PATTERN}$"), _DURATION]}, raw=True)]
+Memory = Annotated[str, Tested(_memory, _string(f"^{size.PATTERN}$"))]
+TimeLimit = Annotated[str, Tested(_limit, _string(f"^{timelimit.PATTERN}$"), raw=True)]
+SitePath = Annotated[str, Tested(_path, _string(f"^{sitepath.PATTERN}$"))]
+Segment = Annotated[str | int, Tested(_segment, {"anyOf": _SEGMENT}, raw=True)]

@@ -2,17 +2,18 @@
 
 `dataclasses.dataclass(frozen=True)` compiles six functions for each class, some 0.6 ms of CPython 3.11. A command that
 defines eighty classes and makes objects of thirty would spend more on that than on its work. The methods of records
-are shared, but for `__init__`, which is compiled when the first object is made.
+are shared, but for `__init__`, which is compiled when a class turns out to have many objects.
 
 To `dataclasses`, `copy`, `pickle` and type checkers they are dataclasses. A class has no `__post_init__`, and its
 fields are all arguments of `__init__`, in order. Neither kind is made a base of the other or of a frozen dataclass.
 """
 
+import itertools
 import sys
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 if sys.version_info >= (3, 11):
     from typing import dataclass_transform  # novermin
@@ -24,6 +25,9 @@ else:
 
 
 T = TypeVar("T")
+
+_FEW = 8
+"""Objects of a class whose making costs less than to compile an `__init__` for them."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -41,6 +45,9 @@ def mutable(cls: Type[T]) -> Type[T]:
 def _made(cls: Type[T], shared: Mapping[str, Optional[Callable[..., Any]]]) -> Type[T]:
     if hasattr(cls, "__post_init__"):
         raise TypeError("a record has no __post_init__")
+    if not cls.__doc__:
+        # `dataclasses` would make one of the class's signature, for as much as all the rest costs.
+        cls.__doc__ = cls.__name__
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     compared = tuple(each.name for each in fields(made) if each.compare)
     methods = {**shared, "__init__": _first(made), "_compared": staticmethod(_values(compared))}
@@ -58,13 +65,38 @@ def _values(names: Tuple[str, ...]) -> Callable[[Any], Any]:
 
 
 def _first(cls: Any) -> Callable[..., None]:
-    """An `__init__` that puts the real one in its place."""
+    """An `__init__` for the first few objects, which puts the real one in its place once they are many."""
+    count = itertools.count()
+    known = fields(cls)
 
     def init(self: object, *values: Any, **named: Any) -> None:
-        cls.__init__ = _init(cls)
-        cls.__init__(self, *values, **named)
+        given = _given(known, values, named) if next(count) < _FEW else None
+        if given is None:
+            cls.__init__ = _init(cls)
+            cls.__init__(self, *values, **named)
+            return
+        for name, value in given:
+            object.__setattr__(self, name, value)
 
     return init
+
+
+def _given(known: Sequence[Any], values: Sequence[Any], named: Dict[str, Any]) -> Optional[List[Tuple[str, Any]]]:
+    """What each field gets; None for a call that does not fit, of which the real `__init__` says why."""
+    rest = known[len(values) :]
+    if len(values) > len(known) or not named.keys() <= {each.name for each in rest}:
+        return None
+    found = [(known[index].name, value) for index, value in enumerate(values)]
+    for each in rest:
+        if each.name in named:
+            found.append((each.name, named[each.name]))
+        elif each.default is not MISSING:
+            found.append((each.name, each.default))
+        elif each.default_factory is not MISSING:
+            found.append((each.name, each.default_factory()))
+        else:
+            return None
+    return found
 
 
 def _init(cls: Any) -> Callable[..., None]:

@@ -5,6 +5,7 @@ The locator only walks: it takes for granted what `tomllib` has checked, and is 
 
 import re
 import tomllib
+from functools import cache
 from typing import NamedTuple
 
 KeyPath = tuple[str | int, ...]
@@ -15,10 +16,13 @@ BASIC = r'"(?:[^"\\\n]++|\\.)*+"'
 LITERAL = r"'[^'\n]*+'"
 BLOCK = r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}+(?!"))*+"{3,5}' + r"|'''(?:[^']++|'{1,2}+(?!'))*+'{3,5}"
 
-SPACE = re.compile(r"[ \t]*+")
-BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
-PART = re.compile(f"{BARE}|{BASIC}|{LITERAL}")
-SCALAR = re.compile(f"{BLOCK}|{BASIC}|{LITERAL}" + r"|\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]++|[^\s,\[\]{}#\"'=]++")
+SPACE = r"[ \t]*+"
+BLANK = r"(?:[ \t\r\n]++|#[^\n]*+)*+"
+PART = f"{BARE}|{BASIC}|{LITERAL}"
+SCALAR = f"{BLOCK}|{BASIC}|{LITERAL}" + r"|\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]++|[^\s,\[\]{}#\"'=]++"
+
+# Compiled when a place is asked for: a file without mistakes needs none.
+_compiled = cache(re.compile)
 
 
 class Located(NamedTuple):
@@ -80,9 +84,9 @@ class Walker:
             else:
                 self.pair(self._table)
 
-    def take(self, pattern: re.Pattern[str]) -> Range:
+    def take(self, pattern: str) -> Range:
         """Step over `pattern`. Raises ValueError if it is not there."""
-        match = pattern.match(self.text, self.at)
+        match = _compiled(pattern).match(self.text, self.at)
         if match is None:
             raise ValueError(f"not TOML at character {self.at}")
         self.at = match.end()

@@ -8,7 +8,7 @@ from launcher.text.view import Finding, Region
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-UNSAFE = re.compile(r"[^A-Za-z0-9/._~-]")
+UNSAFE = r"[^A-Za-z0-9/._~-]"
 """Characters that a path in a URI has as percent escapes (RFC 3986)."""
 
 
@@ -47,7 +47,7 @@ def _location(region: Region) -> dict[str, Any]:
     span |= {"endLine": region.end_line, "endColumn": region.end_column}
     if not region.file:
         return {"logicalLocations": [{"fullyQualifiedName": region.document}]}
-    artifact = {"uri": UNSAFE.sub(_percent, region.document)}
+    artifact = {"uri": re.sub(UNSAFE, _percent, region.document)}
     return {"physicalLocation": {"artifactLocation": artifact, "region": span}}
 
 

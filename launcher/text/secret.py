@@ -6,26 +6,28 @@ LENGTH = 12
 """Characters of the shortest value that a telling name makes a secret; `EMPTY` and `none` are none."""
 
 _WORDS = r"(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API[_-]?KEY|(?:ACCESS|PRIVATE|SECRET)[_-]KEY)"
-_NAME = re.compile(rf"(?:.*[_-])?{_WORDS}", re.IGNORECASE)
-_VALUE = re.compile(
+_NAME = rf"(?i)(?:.*[_-])?{_WORDS}"
+_VALUE = (
     r"hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
     r"|nvapi-[\w-]{20,}|xox[abp]-[\w-]{10,}|AKIA[A-Z0-9]{16}|(?<=[Bb]earer )[\w.~+/=-]{16,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]|-(?!----END))*+(?:-----END [A-Z ]*PRIVATE KEY-----)?"
 )
 # A name and what is given to it: in TOML, JSON, a shell or on a command line.
-_GIVEN = re.compile(
-    rf"((?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]*[_-])?{_WORDS}[\"'\\]*[ \t]*[=:][ \t]*\\?"
+_GIVEN = (
+    rf"(?i)((?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]*[_-])?{_WORDS}[\"'\\]*[ \t]*[=:][ \t]*\\?"
     rf"|(?<![A-Za-z0-9_-])--(?:[A-Za-z0-9_-]*[_-])?{_WORDS}[ \t]+)"
-    r"(\"\"\"[\s\S]*?(?:\"\"\"|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\n]*+'?|[^\s\"',;\\]++)",
-    re.IGNORECASE,
+    r"(\"\"\"[\s\S]*?(?:\"\"\"|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\n]*+'?|[^\s\"',;\\]++)"
 )
-_LETTER = re.compile(r"[^\r\n]")
+# One of these is in all that the patterns match: to compile those costs more than most texts are worth.
+_MARKS = ("hf_", "gh", "github_pat_", "glpat-", "sk-", "nvapi-", "xox", "AKIA", "earer ", "PRIVATE KEY")
+_TELLING = ("token", "secret", "passw", "credential", "key")
+_LETTER = r"[^\r\n]"
 _QUOTES = ('"""', "'''", '"', "'")
 
 
 def named(name: str, value: str) -> bool:
     """Whether a variable or flag of this name says that its value is a secret."""
-    return len(value) >= LENGTH and _NAME.fullmatch(name) is not None
+    return len(value) >= LENGTH and re.fullmatch(_NAME, name) is not None
 
 
 def holds(text: str) -> bool:
@@ -35,7 +37,10 @@ def holds(text: str) -> bool:
 
 def mask(text: str) -> str:
     """`text` with every secret in it as stars, as long as it was: lines and columns stay."""
-    return _GIVEN.sub(_given, _VALUE.sub(lambda found: _stars(found[0]), text))
+    if any(mark in text for mark in _MARKS):
+        text = re.sub(_VALUE, lambda found: _stars(found[0]), text)
+    folded = text.casefold()
+    return re.sub(_GIVEN, _given, text) if any(mark in folded for mark in _TELLING) else text
 
 
 def shown(name: str, value: str) -> str:
@@ -56,4 +61,4 @@ def _given(found: re.Match[str]) -> str:
 
 
 def _stars(text: str) -> str:
-    return _LETTER.sub("*", text)
+    return re.sub(_LETTER, "*", text)

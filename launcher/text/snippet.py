@@ -13,12 +13,13 @@ REACH = 2 * COLUMNS
 """Characters to either side of what is underlined that are looked at: a line may be a megabyte long."""
 
 # Controls would change the terminal's state, direction marks the order of what is read; neither has a look of its own.
-HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0\ufdd1]")
+HIDDEN = "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0\ufdd1]"
 
 
 def clean(text: str) -> str:
     """`text` that is safe to print: hidden characters become pictures (`␛`) or `�`. Tabs and newlines stay."""
-    return HIDDEN.sub(_picture, text)
+    # Nothing of `HIDDEN` is printable; to compile it costs more than most texts take.
+    return text if text.replace("\n", "").isprintable() else re.sub(HIDDEN, _picture, text)
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 FINDINGS = 20
 """Suggestions that one round of checks makes; further findings come without one."""
 
-JOINT = re.compile(r"[-_. ]+")
+JOINT = r"[-_. ]+"
 
 
 class Suggestions:
@@ -97,11 +97,11 @@ def distance(one: str, other: str, limit: int) -> int:
 
 
 def _bare(word: str) -> str:
-    return JOINT.sub("", word.casefold())
+    return re.sub(JOINT, "", word.casefold())
 
 
 def _parts(word: str) -> list[str]:
-    return [part for part in JOINT.split(word.casefold()) if part]
+    return [part for part in re.split(JOINT, word.casefold()) if part]
 
 
 def _limit(length: int) -> int:

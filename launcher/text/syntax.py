@@ -11,9 +11,9 @@ from launcher.text.limits import TOKEN
 CODE = "toml-syntax"
 
 # Only Python ≥ 3.14 has the position in attributes of the error; every version says it at the end of the text.
-POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-STRING = re.compile(f"{locate.BLOCK}|{locate.BASIC}|{locate.LITERAL}")
-WORD = re.compile(r"[^\s,\[\]{}#=]+")
+POSITION = r" \(at (?:line (\d+), column (\d+)|end of document)\)$"
+STRING = f"{locate.BLOCK}|{locate.BASIC}|{locate.LITERAL}"
+WORD = r"[^\s,\[\]{}#=]+"
 WORDS: Mapping[str, str] = {
     "True": "TOML writes it `true`",
     "False": "TOML writes it `false`",
@@ -25,7 +25,7 @@ WORDS: Mapping[str, str] = {
 def diagnose(document: Document, error: ValueError) -> Diagnostic:
     """The finding for what `tomllib.loads(document.text)` raised."""
     said = str(error)
-    found = POSITION.search(said)
+    found = re.search(POSITION, said)
     if found is None:
         return Diagnostic(CODE, f"not TOML: {said}", Place(document))
     said = said[: found.start()]
@@ -52,7 +52,7 @@ def _finding(
 
 
 def _value(document: Document, offset: int) -> Diagnostic:
-    found = WORD.match(document.text, offset)
+    found = re.compile(WORD).match(document.text, offset)
     if found is None and offset == len(document.text) and _opened(document.text, offset):
         return _unclosed(document, offset)
     if found is None:
@@ -102,7 +102,7 @@ def _string(document: Document, offset: int) -> Diagnostic:
         return _control(document, offset)
     help_ = 'close it with the quote that opened it; text of several lines stands between `"""`'
     for token in TOKEN.finditer(document.text):
-        if token[0][0] in "\"'" and not STRING.fullmatch(token[0]):
+        if token[0][0] in "\"'" and not re.fullmatch(STRING, token[0]):
             label = Label(Place(document, offset=token.start()), "opened here")
             return _finding(document, token.end(), "a text is not closed", help_, 1, label)
     return _finding(document, offset, "a text is not closed", help_)

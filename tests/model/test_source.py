@@ -1,12 +1,17 @@
 """The recipe of a link: `extends`, `[on.CLUSTER]`, variants and the words of the command line, in their order."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from launcher.model.link import Edit, Request, link
-from launcher.model.source import DEPTH, split
+from launcher.model.recipe import Recipe, RecipeFile
+from launcher.model.source import DEPTH, FILE_KEYS, alone, split
 from launcher.text.diagnostic import Severity
 from tests.model.shelf import Shelf, refused, written
 
+RECIPES = Path(__file__).parents[2] / "recipes"
 BASE = """schema = 1
 name = "base"
 roles.worker.manifest = "engine"
@@ -144,3 +149,10 @@ def test_a_table_for_a_cluster_with_nearly_the_right_name_is_warned_of() -> None
             "did you mean `site`?",
         )
     ]
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_file_alone_is_the_recipe_that_reading_it_again_gives(path: Path) -> None:
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    own = {key: value for key, value in data.items() if key not in FILE_KEYS}
+    assert alone(RecipeFile.model_validate(data)) == Recipe.model_validate(own)

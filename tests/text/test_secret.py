@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.text import secret
 from launcher.text.diagnostic import Diagnostic, Label, Place
 from launcher.text.document import Document
 from launcher.text.parse import assignment, parse
@@ -119,3 +120,13 @@ def test_underlines_stay_where_they_were() -> None:
         f'2 | env = {{ HF_TOKEN = "{STARS}", MY-VAR = "x", OTHER = "{"*" * len(HF)}" }}',
         f"  | {' ' * 38}^^^^^^",
     ]
+
+
+@given(st.from_regex(secret._VALUE, fullmatch=True))
+def test_every_value_that_is_a_secret_has_a_mark(text: str) -> None:
+    assert any(mark in text for mark in secret._MARKS)
+
+
+@given(st.from_regex(secret._GIVEN, fullmatch=True))
+def test_every_name_that_tells_is_looked_for(text: str) -> None:
+    assert any(mark in text.casefold() for mark in secret._TELLING)
