@@ -64,6 +64,8 @@ LITERALS_ALLOWED: Mapping[tuple[str, str], str] = {
     ("launcher/model/manifest.py", "plain"): "the schema's default: a manifest that names no adapter has no logic",
     ("launcher/sim/__init__.py", "sim"): "the simulated engine's name for itself; it knows no adapters",
     ("launcher/sim/parser.py", "vllm"): "the program whose wire is spoken",
+    ("launcher/sim/disguise.py", "vllm"): "the program whose command line is read",
+    ("launcher/execute/bundle.py", "sim"): "the folder of the package",
     ("launcher/sim/personality.py", "vllm"): "the program whose wire is spoken",
     ("launcher/checks/rules/vllm_parallel.py", "vllm"): "the program whose flags the rules are about",
     ("launcher/model/recipe.py", "direct"): "the schema's default: a recipe without `[router]` has this one",

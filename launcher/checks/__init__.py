@@ -24,6 +24,7 @@ from launcher.checks.rules import RULES as BETWEEN
 from launcher.model.findings import EXPLANATIONS
 from launcher.model.job import Job
 from launcher.roles.base import Adapters
+from launcher.roles.rehearsal import CODES as REHEARSAL
 from launcher.text.diagnostic import Diagnostic, ordered
 from launcher.text.parse import CODES as UNREADABLE
 
@@ -112,4 +113,4 @@ def pages(adapters: Adapters) -> Mapping[str, str]:
     """Code → what `launch explain CODE` prints, for every finding up to the plan; the first line is its summary."""
     rules: Mapping[str, Callable[..., Any]] = {**CHECKS, **AUDITS, "unknown-allowed": unknown_allowed}
     made = {code: inspect.getdoc(rule) or "" for code, rule in rules.items()}
-    return {**UNREADABLE, **EXPLANATIONS, **_codes(adapters), **made}
+    return {**UNREADABLE, **EXPLANATIONS, **REHEARSAL, **_codes(adapters), **made}

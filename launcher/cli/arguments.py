@@ -39,7 +39,8 @@ def chosen(args: argparse.Namespace) -> tuple[str, Place | None]:
 def request(args: argparse.Namespace, recipe: str) -> Request:
     """What is to be linked: `--set` and `--unset` in the order they were written."""
     name, place = chosen(args)
-    return Request(recipe, name, edits=tuple(Edit(word, unset=unset) for unset, word in args.edits), named=place)
+    edits = tuple(Edit(word, unset=unset) for unset, word in args.edits)
+    return Request(recipe, name, edits=edits, named=place, simulate=args.simulate)
 
 
 def duration(text: str) -> float:

@@ -183,6 +183,11 @@ def _recipe(parser: Parser, *, several: bool = False) -> None:
         ("--unset", "KEY", "take a key out of the recipe; may be repeated"),
     ):
         parser.add_argument(name, metavar=value, action=_Edit, dest="edits", default=(), help=said)
+    parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="rehearse: the simulated engine in the place of every engine's program, all else as it would be",
+    )
 
 
 def _cluster(parser: Parser) -> None:

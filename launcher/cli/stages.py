@@ -1,6 +1,7 @@
 """From the words of the command line to a checked job: link → check, for every verb that reads a recipe."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from launcher.checks import check
 from launcher.execute.adapters import load
@@ -34,6 +35,8 @@ def checked(request: Request, documents: Library) -> Checked:
         (role.manifest.adapter for role in job.roles),
         {role.manifest.adapter: role.place("manifest") for role in job.roles},
     )
+    if request.simulate:
+        job, adapters = import_module("launcher.roles.rehearsal").rehearsed(job, adapters)
     return Checked(job, adapters, check(job, adapters))
 
 

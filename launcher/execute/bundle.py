@@ -1,4 +1,7 @@
-"""The supervisor as one file: `run.pyz`, a zip archive that any Python 3.9 or newer runs on any architecture."""
+"""Programs as one file: a zip archive that a Python of any architecture runs.
+
+`run.pyz` is the supervisor, for Python 3.9 or newer; `sim.pyz` the simulated engine, for rehearsals.
+"""
 
 import io
 import zipfile
@@ -12,10 +15,19 @@ _ENTRY = "__main__.py"
 
 
 def bundle() -> bytes:
-    """The archive. Raises OSError where the package's sources cannot be read."""
-    folder = Path(launcher.run.__file__).parent
+    """The supervisor. Raises OSError where the package's sources cannot be read."""
+    return _archive(Path(launcher.run.__file__).parent)
+
+
+def simulator() -> bytes:
+    """The simulated engine. Raises OSError where the package's sources cannot be read."""
+    return _archive(Path(launcher.run.__file__).parents[1] / "sim")
+
+
+def _archive(folder: Path) -> bytes:
+    """A package of the launcher, with its `__main__` as that of the archive."""
     sources = {path.name: path.read_bytes() for path in folder.glob("*.py")}
-    members = {f"launcher/run/{name}": content for name, content in sources.items() if name != _ENTRY}
+    members = {f"launcher/{folder.name}/{name}": content for name, content in sources.items() if name != _ENTRY}
     members |= {"launcher/__init__.py": b"", _ENTRY: sources[_ENTRY]}
     written = io.BytesIO()
     # Stored, not deflated: a Python without zlib reads it too, and zlib's versions differ in their output.

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from launcher.execute.bundle import bundle
+from launcher.execute.bundle import bundle, simulator
 from launcher.execute.world import World
+from launcher.roles import rehearsal
 from launcher.run import account, files, lock, prepare
 from launcher.run.script import SCHEMA, Script, dump, load
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -225,6 +226,8 @@ def _documents(run: Run, contents: Contents) -> Iterator[tuple[str, bytes]]:
     yield prepare.SCRIPT, dump(contents.script).encode("ascii")
     yield prepare.SLOTS, files.as_json(slots)
     yield ARCHIVE, bundle()
+    if any(word.endswith(f"/{rehearsal.ARCHIVE}") for child in contents.script.children for word in child.argv):
+        yield rehearsal.ARCHIVE, simulator()
     yield lock.FILE, lock.blank()
     yield from contents.more(run.path).items()
     for number, (name, text) in enumerate(contents.sources.items()):

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +22,7 @@ from launcher.run.script import Budgets, Script
 from launcher.run.sweep import VARIABLE
 from launcher.text.diagnostic import Refused
 
-ADDRESS = "127.0.0.1"
+_ADDRESS = IPv4Address("127.0.0.1")
 _START = 30.0
 _PAUSE = 0.05
 _UNHEARD = 2.0
@@ -29,9 +30,13 @@ _MARGIN = 30.0
 
 
 def slots(world: World, script: Script) -> Mapping[str, str]:
-    """Late references of a run on this machine, `run` aside: every node is the loopback address."""
+    """Late references of a run on this machine, `run` aside: every node is a loopback address of its own.
+
+    All of 127.0.0.0/8 is this machine's, so what listens on node 1 is in nobody's way on node 0.
+    """
     known = {"python": sys.executable, "path": world.environ.get("PATH", os.defpath)}
-    hosts = {name: ADDRESS for name in script.slots if name.startswith(("ip", "host"))}
+    numbers = ((name, name.removeprefix("ip").removeprefix("host")) for name in script.slots)
+    hosts = {name: str(_ADDRESS + int(number)) for name, number in numbers if number.isdecimal()}
     return {**hosts, **{name: value for name, value in known.items() if name in script.slots}}
 
 

@@ -21,6 +21,7 @@ class Request:
 
     `sets` (`KEY=VALUE`) are applied in their order, then `unsets` (`KEY`), then `edits`, which can be both
     in the order of the command line. `named` is the file that names the cluster, where it is not the command line.
+    With `simulate` the job is rehearsed: on this machine a model alias then stands for itself.
     """
 
     recipe: str
@@ -29,6 +30,7 @@ class Request:
     unsets: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
     named: Place | None = None
+    simulate: bool = False
 
 
 def link(library: Library, request: Request) -> Job:
@@ -40,7 +42,8 @@ def link(library: Library, request: Request) -> Job:
     if recipe is None:
         raise Refused(_once(linking.findings))
     roles = Staff(linking, recipe, place, Equipment(linking)).roles()
-    if place is not None:
+    # A rehearsal on this machine reads no model.
+    if place is not None and not (request.simulate and place.cluster.scheduler == "local"):
         _model(linking, recipe, place)
     options = _options(linking, recipe, place)
     if place is None or recipe.recipe is None or errors(linking.findings):

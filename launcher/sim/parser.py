@@ -2,15 +2,19 @@
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from launcher.sim import NAME
 from launcher.sim.faults import Orders
+from launcher.sim.group import Address
 from launcher.sim.transfer import Transfer
 from launcher.sim.transfer import parse as transfer
 
 PERSONALITIES = ("vllm", "sglang")
+_PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+_ADDRESS = re.compile(f".+:({_PORT})")
 MODES = ("null", "prefill", "decode")
 _HOSTS = {"vllm": "0.0.0.0", "sglang": "127.0.0.1"}  # noqa: S104  vLLM 0.32.0 and SGLang 0.5.23 bind so
 _PORTS = {"vllm": 8000, "sglang": 30000}
@@ -39,6 +43,10 @@ class Settings:
     side_port: int
     handoff_timeout: float
     orders: Orders
+    headless: bool = False
+    gather: Address | None = None
+    gather_count: int = 0
+    join: Address | None = None
 
     @property
     def ranks(self) -> range:
@@ -77,6 +85,14 @@ def seconds(text: str) -> float:
     return value
 
 
+def address(text: str) -> Address:
+    """A host and a port, with a colon between."""
+    if not _ADDRESS.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"HOST:PORT is wanted, not {text!r}")
+    host, _, number = text.rpartition(":")
+    return Address(host.strip("[]"), int(number))
+
+
 def connector(text: str) -> Transfer:
     """The value of `--kv-transfer-config`, refused as vLLM refuses it."""
     try:
@@ -112,6 +128,7 @@ def parser() -> argparse.ArgumentParser:
     _wire_flags(made)
     _pace_flags(made)
     _handoff_flags(made)
+    _group_flags(made)
     _fault_flags(made)
     return made
 
@@ -155,6 +172,13 @@ def _handoff_flags(made: argparse.ArgumentParser) -> None:
     )
 
 
+def _group_flags(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--headless", action="store_true", help="serve nobody: a follower of another server")
+    made.add_argument("--gather", type=address, metavar="HOST:PORT", help="wait there for the other servers")
+    made.add_argument("--gather-count", type=count, metavar="N", help="how many others --gather waits for")
+    made.add_argument("--join", type=address, metavar="HOST:PORT", help="where another server waits for this one")
+
+
 def _fault_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--fail-after", type=seconds, metavar="SECONDS", help="die so long after the start")
     made.add_argument("--fail-after-requests", type=count, metavar="N", help="die when N requests were answered")
@@ -190,6 +214,10 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         side_port=_side_port(made),
         handoff_timeout=given.handoff_timeout,
         orders=_orders(given),
+        headless=given.headless,
+        gather=given.gather,
+        gather_count=given.gather_count or 0,
+        join=given.join,
     )
 
 
@@ -209,6 +237,8 @@ def _agree(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
         made.error("argument --kv-transfer-config: belongs to --personality vllm")
     if given.disaggregation_mode != "null" and given.personality != "sglang":
         made.error("argument --disaggregation-mode: belongs to --personality sglang")
+    if (given.gather is None) != (given.gather_count is None):
+        made.error("arguments --gather and --gather-count: need each other")
     for flag, value in (("--name", given.name), ("--served-model-name", given.served_model_name)):
         if value and not value.isprintable():
             made.error(f"argument {flag}: only printable characters are wanted, not {value!r}")

@@ -3,12 +3,15 @@
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from launcher.sim.faults import Loading
+from launcher.sim.disguise import undisguised
+from launcher.sim.faults import Faults, Loading
+from launcher.sim.group import Gathering, join
 from launcher.sim.leg import Listener
 from launcher.sim.parser import Settings, settings
 from launcher.sim.personality import personality
@@ -29,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     loading_since = time.monotonic()
-    wanted = settings(argv)
+    wanted = settings(undisguised(sys.argv[1:] if argv is None else argv, os.environ))
     try:
-        servers = _open(wanted, loading_since, stop)
+        servers = _follow(wanted, loading_since, stop) if wanted.headless else _open(wanted, loading_since, stop)
         stop.wait()
     except Busy as fault:
         os.write(2, f"sim: error: {fault}\n".encode())
@@ -39,6 +42,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     say("sim: stopping")
     _close(servers)
     return 0
+
+
+def _follow(wanted: Settings, since: float, stop: threading.Event) -> list[Server]:
+    """Nothing to serve: a follower joins its first server, and stays."""
+    Faults(wanted.orders).arm(since)
+    _grouped(wanted, stop)
+    say(f"sim: {wanted.name or 'a follower'} follows")
+    return []
+
+
+def _grouped(wanted: Settings, stop: threading.Event) -> None:
+    """Returns once the servers of the replica have found each other, or `stop` came."""
+    if wanted.join is not None:
+        say(f"sim: joins {wanted.join.host}:{wanted.join.port}")
+        _STAY.append(join(wanted.join, stop))
+    if wanted.gather is not None:
+        place = f"{wanted.gather.host}:{wanted.gather.port}"
+        try:
+            gathering = Gathering(wanted.gather, wanted.gather_count)
+        except OSError as fault:
+            raise Busy(f"cannot listen on {place}: {fault.strerror}") from fault
+        _STAY.append(gathering)
+        say(f"sim: waits for {wanted.gather_count} at {place}")
+        while not stop.is_set() and not gathering.complete.wait(_PAUSE):
+            pass
+
+
+_PAUSE = 0.05
+_STAY: list[object] = []
+"""Connections between the servers of a replica: they are kept until the end."""
 
 
 def _open(wanted: Settings, since: float, stop: threading.Event) -> list[Server]:
@@ -53,6 +86,9 @@ def _open(wanted: Settings, since: float, stop: threading.Event) -> list[Server]
     mine = kind.settings
     host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
     place = f"{wanted.personality} on http://{host}:{mine.port}"
+    _grouped(wanted, stop)
+    if stop.is_set():
+        return []
     if not loading.done and not kind.opens_early:
         say(f"sim: {mine.name} loads, then speaks {place}")
         if stop.wait(loading.left()):

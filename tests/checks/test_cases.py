@@ -13,6 +13,7 @@ from launcher.execute.adapters import known, load
 from launcher.model.findings import EXPLANATIONS
 from launcher.plan.plan import plan
 from launcher.render.script import render
+from launcher.roles.rehearsal import CODES as REHEARSAL
 from launcher.text.diagnostic import Refused, errors
 from launcher.text.parse import CODES
 from tests.checks import casefile
@@ -25,11 +26,12 @@ FOUND = {
     *CHECKS,
     *EXPLANATIONS,
     *CODES,
+    *REHEARSAL,
     "unknown-allowed",
     *(code for each in ADAPTERS.values() for code in each.codes),
 }
-ELSEWHERE = {"not-set"}
-"""What `launch plan --explain` says, which checks nothing."""
+ELSEWHERE = {"not-set", *REHEARSAL}
+"""What `launch plan --explain` says, which checks nothing, and what only `--simulate` finds."""
 
 
 def test_every_code_has_cases() -> None:

@@ -44,7 +44,7 @@ def held(run: Run) -> Iterator[int]:
 def test_slots_are_those_the_script_names(world: Recording) -> None:
     assert local.slots(world, SCRIPT) == {
         "ip0": "127.0.0.1",
-        "host1": "127.0.0.1",
+        "host1": "127.0.0.2",
         "python": sys.executable,
         "path": "/bin",
     }

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,6 +53,8 @@ def reader(flag: Flag) -> Callable[[str], Any]:
 
     def one(text: str) -> Any:
         value = plain(text.lower() if flag.folded else text)
+        if flag.pattern and not re.fullmatch(flag.pattern, text):
+            raise argparse.ArgumentTypeError(text)
         if flag.minimum is not None and not value >= flag.minimum:
             raise argparse.ArgumentTypeError(text)
         if flag.maximum is not None and not value <= flag.maximum:

@@ -64,9 +64,16 @@ class Answer:
         return [json.loads(text) for text in texts[:-1]]
 
 
-def ask(port: int, path: str, data: Any = None, headers: Mapping[str, str] | None = None, method: str = "") -> Answer:
+def ask(
+    port: int,
+    path: str,
+    data: Any = None,
+    headers: Mapping[str, str] | None = None,
+    method: str = "",
+    host: str = "127.0.0.1",
+) -> Answer:
     """One request on a connection of its own: POST where there is `data` (bytes go as they are), else GET."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
     try:
         body = data if data is None or isinstance(data, bytes) else json.dumps(data).encode()
         kind = {} if data is None else {"content-type": "application/json"}

@@ -1,0 +1,113 @@
+"""A rehearsal: engines' programs are swapped for the simulated one, and all else is kept."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from launcher.model.catalogue import dump
+from launcher.model.cluster import Cluster
+from launcher.model.job import Job, Role
+from launcher.model.manifest import Metrics, Port
+from launcher.roles.base import Adapter, Adapters, Endpoint, Net, Replica, Task
+from launcher.run.script import File, ref
+from launcher.text.diagnostic import Diagnostic
+
+ARCHIVE = "sim.pyz"
+"""The simulated engine in the run directory."""
+
+IMAGE = "sim"
+"""The image alias it runs in, where the cluster has it; else in the engine's own."""
+
+NODE = 8
+"""GPUs of a node of this machine, which has none."""
+
+CODES: Mapping[str, str] = {
+    "not-simulated": """There is no simulation of this engine
+
+`--simulate` starts the simulated engine in the place of vLLM, SGLang and TensorRT-LLM, whose flags it reads by their
+catalogue. Of another engine nothing is known that it could pass for.""",
+}
+
+_PROGRAMS = frozenset(("vllm",))
+
+
+class Rehearsal(Adapter):
+    """An engine of which nothing but its program is another."""
+
+    def __init__(self, engine: Adapter) -> None:
+        self._engine = engine
+        self.reads = engine.reads  # type: ignore[misc]
+        self.codes = {**engine.codes, **CODES}  # type: ignore[misc]
+
+    def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
+        return self._engine.ports(role, nodes)
+
+    def steps(self, replica: Replica) -> int:
+        return self._engine.steps(replica)
+
+    def metrics(self, role: Role) -> Metrics | None:
+        return self._engine.metrics(role)
+
+    def endpoints(self, replica: Replica) -> tuple[Endpoint, ...]:
+        return self._engine.endpoints(replica)
+
+    def files(self, role: Role, net: Net) -> Iterator[File]:
+        yield from self._engine.files(role, net)
+        if role.catalogue is not None:
+            yield File(_catalogue(role), text=dump(role.catalogue))
+
+    def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
+        return tuple(
+            replace(task, words=_words(replica, task, index))
+            for index, task in enumerate(self._engine.tasks(replica, net))
+        )
+
+    def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
+        yield from self._engine.check(job, role, endpoints)
+        if role.manifest.program.name not in _PROGRAMS or role.catalogue is None:
+            yield Diagnostic(
+                "not-simulated",
+                f"nothing can pass for `{role.manifest.program.name or role.manifest.name}`",
+                role.place("manifest"),
+                help="leave `--simulate` out, or use the role manifest of an engine that is simulated",
+            )
+
+
+def _catalogue(role: Role) -> str:
+    catalogue = role.catalogue
+    return f"sim/{catalogue.program}-{catalogue.version}.json" if catalogue else ""
+
+
+def _words(replica: Replica, task: Task, index: int) -> tuple[str, ...]:
+    rank = index if task.rank is None else task.rank
+    name = f"{replica.name}-rank{rank}" if rank else replica.name
+    program = replica.role.manifest.program.name or ""
+    run = ref("run")
+    own = (ref("python"), f"{run}/{ARCHIVE}", "--as", program, f"--catalogue={run}/{_catalogue(replica.role)}")
+    return (*own, f"--name={name}", "--", *task.words)
+
+
+def rehearsed(job: Job, adapters: Adapters) -> tuple[Job, Adapters]:
+    """The job with the simulated engine in the place of others, and adapters for it."""
+    cluster = _equipped(job.cluster)
+    others = {role.name for role in job.workers if role.manifest.adapter != IMAGE}
+    roles = tuple(_imaged(role, cluster) if role.name in others else role for role in job.roles)
+    names = {role.manifest.adapter for role in roles if role.name in others}
+    wrapped = {name: Rehearsal(adapters[name]) for name in names}
+    return replace(job, roles=roles, cluster=cluster), {**adapters, **wrapped}
+
+
+def _imaged(role: Role, cluster: Cluster) -> Role:
+    """The role in the simulated engine's image, which needs nothing but Python; without containers in this one."""
+    program = role.manifest.program.model_copy(update={"needs": ["python3"]})
+    role = replace(role, manifest=role.manifest.model_copy(update={"program": program}))
+    if cluster.runtime == "none":
+        return replace(role, image=None, reference=None)
+    image = cluster.images.get(IMAGE)
+    return role if image is None else replace(role, image=IMAGE, reference=image.reference)
+
+
+def _equipped(cluster: Cluster) -> Cluster:
+    """The cluster; one of this machine without GPUs has some, and as many nodes as are wanted."""
+    if cluster.scheduler != "local" or cluster.node.gpus:
+        return cluster
+    return cluster.model_copy(update={"node": cluster.node.model_copy(update={"gpus": NODE}), "nodes": None})

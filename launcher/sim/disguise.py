@@ -1,0 +1,111 @@
+"""In the place of another engine: its whole command line becomes one of the simulated engine.
+
+`--as PROGRAM --catalogue FILE [--name NAME] -- WORDS…`: WORDS are what would have started the program. They are read by
+the program's flag catalogue, and refused as the program would refuse them. `SIM_FLAGS` in the environment has flags of
+the simulated engine besides (`--fail-after 3`).
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from launcher.sim import NAME
+from launcher.sim.catalogue import Catalogue, Wrong
+
+MARK = "--as"
+VARIABLE = "SIM_FLAGS"
+
+Values = Mapping[str, Any]
+
+
+def undisguised(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The simulated engine's own words for `argv`. Exits 2 where the program would."""
+    if not argv or argv[0] != MARK:
+        return list(argv)
+    made = argparse.ArgumentParser(prog=NAME, allow_abbrev=False)
+    made.add_argument(MARK, dest="program", choices=tuple(_PROGRAMS))
+    made.add_argument("--catalogue", type=Path, required=True)
+    made.add_argument("--name", default="")
+    made.add_argument("words", nargs="+")
+    given = made.parse_args(list(argv))
+    translate, verbs = _PROGRAMS[given.program]
+    try:
+        catalogue = Catalogue(given.catalogue.read_text(encoding="utf-8"))
+        loose, values = catalogue.read(_after(given.words, verbs))
+        own = [*translate(loose, values, catalogue)]
+    except Wrong as wrong:
+        sys.stderr.write(f"{given.program}: error: {wrong}\n")
+        sys.exit(2)
+    except (OSError, ValueError) as error:
+        made.error(f"argument --catalogue: {error}")
+    return [*own, *(("--name", given.name) if given.name else ()), *shlex.split(environment.get(VARIABLE, ""))]
+
+
+def _after(words: Sequence[str], verbs: Sequence[str]) -> Sequence[str]:
+    """What follows the words that name the program and what it is to do."""
+    at = max((index for index, word in enumerate(words) if word in verbs), default=-1)
+    return words[at + 1 :]
+
+
+def vllm(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator[str]:
+    """As `vllm serve` of 0.20 to 0.33. Raises Wrong for what it refuses once its words are read."""
+    size, local = int(values.get("--data-parallel-size", 1)), values.get("--data-parallel-size-local")
+    rank, start = values.get("--data-parallel-rank"), values.get("--data-parallel-start-rank")
+    headless, hybrid = bool(values.get("--headless")), bool(values.get("--data-parallel-hybrid-lb"))
+    if values.get("--grpc"):
+        raise Wrong("the simulated engine speaks no gRPC")
+    if headless and hybrid:
+        raise Wrong("data_parallel_hybrid_lb is not applicable in headless mode")
+    yield from ("--personality", "vllm")
+    yield from _served(loose, values, "--served-model-name", "--model")
+    ranks, first = size, 0
+    if rank is not None:
+        ranks, first = 1, int(rank)
+    elif hybrid:
+        ranks, first = int(local or 1), int(start or 0)
+    yield from ("--dp-size", str(ranks), "--dp-start-rank", str(first))
+    if "--kv-transfer-config" in values:
+        yield f"--kv-transfer-config={json.dumps(values['--kv-transfer-config'])}"
+    yield from _vllm_group(values, size, headless=headless)
+
+
+def _vllm_group(values: Values, size: int, *, headless: bool) -> Iterator[str]:
+    nodes, node = int(values.get("--nnodes", 1)), int(values.get("--node-rank", 0))
+    local = int(values.get("--data-parallel-size-local") or (1 if "--data-parallel-rank" in values else size))
+    start = int(values.get("--data-parallel-rank") or values.get("--data-parallel-start-rank") or 0)
+    if headless:
+        yield "--headless"
+    if nodes > 1:
+        place, others, first = (values["--master-addr"], values["--master-port"]), nodes - 1, node == 0
+    elif size > local:
+        place = (values["--data-parallel-address"], values["--data-parallel-rpc-port"])
+        others, first = size // local - 1, start == 0
+    else:
+        return
+    where = f"{place[0]}:{place[1]}"
+    yield from ("--gather", where, "--gather-count", str(others)) if first else ("--join", where)
+
+
+def _served(loose: Sequence[str], values: Values, served: str, model: str) -> Iterator[str]:
+    """What every engine is told under some name."""
+    named = values.get(served)
+    name = named[0] if isinstance(named, list) else named
+    path = values.get(model) or (loose[0] if loose else None)
+    for flag, value in (("--served-model-name", name), ("--model", path)):
+        if value:
+            yield f"{flag}={value}"
+    for flag in ("--host", "--port"):
+        if flag in values:
+            yield f"{flag}={values[flag]}"
+
+
+Translate = Callable[[Sequence[str], Values, Catalogue], Iterator[str]]
+
+_PROGRAMS: Mapping[str, tuple[Translate, tuple[str, ...]]] = {
+    "vllm": (vllm, ("serve",)),
+}
+"""Program → what translates its flags, and the words after which they begin."""

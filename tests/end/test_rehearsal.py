@@ -1,0 +1,146 @@
+"""Recipes of real engines, rehearsed on this machine with the real routers: who answered, and what was handed over."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end.deployment import Deployment, ended
+from tests.sim.processes import Answer, ask, samples
+
+LAYOUT = """
+schema = 1
+name = "layout"
+model = { path = "/m", served_name = "tiny" }
+roles.worker = { manifest = "vllm", gpus = %d, replicas = %d, flags = { %s } }
+router = { kind = "%s" }
+ready.timeout = "60s"
+"""
+MOST = 60
+"""Requests after which every rank must have had one."""
+
+
+@pytest.fixture(autouse=True)
+def small(deployment: Deployment) -> Iterator[None]:
+    """Nodes of 4 GPUs."""
+    own = deployment.home / "config" / "launch" / "clusters"
+    own.mkdir(parents=True)
+    (own / "local.toml").write_text('schema = 1\nname = "local"\nnode = { gpus = 4 }\nnodes = 8\n', encoding="utf-8")
+    yield
+
+
+def rehearse(user: Deployment, *words: str) -> None:
+    up = user.up(*words, "--simulate", "--wait")
+    assert up.returncode == 0, up.stderr
+
+
+def request(user: Deployment, path: str, data: Any = None) -> Answer:
+    return ask(8000 + user.shift, path, data)
+
+
+def part(user: Deployment, model: str = "tiny") -> dict[str, Any]:
+    """Who served one completion."""
+    answer = request(user, "/v1/completions", {"model": model, "prompt": "a b c", "max_tokens": 2})
+    assert answer.status == 200, answer.body
+    found: dict[str, Any] = answer.data["sim"]
+    return found
+
+
+def served(user: Deployment, wanted: set[tuple[str, int]], **more: Any) -> set[tuple[str, int]]:
+    """Every worker and rank that served one of many."""
+    seen: set[tuple[str, int]] = set()
+    for _ in range(MOST):
+        found = part(user, **more)
+        seen.add((found["worker"], found["rank"]))
+        if seen == wanted:
+            break
+    return seen
+
+
+def down(user: Deployment) -> None:
+    assert user("down", "last").returncode == 0
+    assert user.left() == []
+    assert user.outcome()["exit"] == 0
+
+
+DEEPSEEK = "deepseek-ai/DeepSeek-V4-Pro"
+RECIPES = {
+    "vllm-router": {(f"worker-{each}", rank) for each in (0, 1) for rank in range(4)},
+    "vllm-router-pd": {(f"decode-{each}", rank) for each in (0, 1) for rank in range(4)},
+    "vllm-router-pd:2p2d": {(f"decode-{each}", rank) for each in (0, 1) for rank in range(4)},
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes(deployment: Deployment, recipe: str) -> None:
+    """Ready, and every rank that should answer does."""
+    # Without a session all requests of one text would go to one worker.
+    rehearse(deployment, recipe, "--set", "router.flags.policy=round_robin")
+    assert served(deployment, RECIPES[recipe], model=DEEPSEEK) == RECIPES[recipe]
+    if "-pd" in recipe:
+        found = [part(deployment, DEEPSEEK) for _ in range(4)]
+        assert all(each["handed_over"] and not each["recomputed"] for each in found)
+    down(deployment)
+
+
+EXTERNAL = "data-parallel-external-lb = true"
+LAYOUTS = {
+    # gpus, replicas, flags, router, who answers
+    "hybrid": (8, 1, "dp = 8", "vllm-router", {("worker-0" + "-rank1" * (rank > 3), rank) for rank in range(8)}),
+    "headless": (8, 2, "dp = 8", "smg", {(f"worker-{each}", rank) for each in (0, 1) for rank in range(8)}),
+    "nodes": (8, 1, "tp = 8", "direct", {("worker-0", 0)}),
+    "ranks over nodes": (16, 1, "tp = 8, dp = 2", "smg", {("worker-0", 0), ("worker-0", 1)}),
+    "external": (4, 1, f"tp = 2, dp = 2, {EXTERNAL}", "smg", {("worker-0", 0), ("worker-0-rank1", 1)}),
+    "external over nodes": (
+        8,
+        1,
+        f"tp = 2, dp = 4, {EXTERNAL}",
+        "vllm-router",
+        {("worker-0" + (f"-rank{rank}" if rank else ""), rank) for rank in range(4)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(deployment: Deployment, layout: str) -> None:
+    """Several servers of a replica find each other; each rank that a router can ask serves its part."""
+    gpus, replicas, flags, router, wanted = LAYOUTS[layout]
+    turns = () if router == "direct" else ("--set", "router.flags.policy=round_robin")
+    rehearse(deployment, deployment.recipe(LAYOUT % (gpus, replicas, flags, router)), *turns)
+    assert served(deployment, wanted) == wanted
+    for target in targets(deployment):
+        assert any(name.startswith("vllm:") for name in scraped(target))
+    down(deployment)
+
+
+def targets(user: Deployment) -> list[tuple[str, int]]:
+    """Addresses of the workers' metrics, as Prometheus finds them in the run directory."""
+    groups = json.loads((user.run / "scrape.json").read_text(encoding="utf-8"))
+    found = [group["targets"][0].rpartition(":") for group in groups if group["labels"]["role"] == "worker"]
+    return [(host, int(port)) for host, _, port in found]
+
+
+def scraped(target: tuple[str, int]) -> dict[str, float]:
+    return samples(ask(target[1], "/metrics", host=target[0]).body.decode())
+
+
+def test_a_dead_follower_ends_the_run(deployment: Deployment) -> None:
+    path = Path(deployment.recipe(LAYOUT % (8, 1, "dp = 8", "smg")))
+    process = deployment.begin(str(path), "--simulate")
+    deployment.until("ready")
+    os.kill(deployment.pid("worker-0-rank1"), signal.SIGKILL)
+    code, _, err = ended(process)
+    assert code == 7, err
+    assert deployment.outcome()["first"]["step"] == "worker-0-rank1"
+
+
+def test_a_flag_the_engine_would_refuse_ends_the_rehearsal(deployment: Deployment) -> None:
+    recipe = deployment.recipe(LAYOUT % (4, 1, "tp = 4, max-model-lenn = 4", "direct"))
+    assert "unknown-flag" in deployment("check", recipe, "--simulate").stdout
+    up = deployment.up(recipe, "--simulate", "--set", 'allow=["unknown-flag"]')
+    assert up.returncode == 7
+    assert "unrecognized arguments: --max-model-lenn" in up.stderr

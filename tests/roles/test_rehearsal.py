@@ -1,0 +1,78 @@
+"""`--simulate`: the plan stays as it is, but for the words that start an engine."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from launcher.checks import check
+from launcher.model.catalogue import load
+from launcher.model.job import Job
+from launcher.plan.plan import plan
+from launcher.plan.step import Plan
+from launcher.roles.rehearsal import rehearsed
+from launcher.run.script import ref
+from launcher.text.diagnostic import errors
+from tests.jobs import ROOT, adapters, cluster, job, manifest, role, router, site
+
+VLLM = load((ROOT / "manifests" / "flags" / "vllm" / "0.33.0.json").read_text(encoding="utf-8"))
+
+
+def made(**fields: Any) -> Job:
+    on = fields.pop("on", site("gb300"))
+    flags = {"tensor-parallel-size": 4}
+    worker = role("worker", "vllm", **{"gpus": 4, "flags": flags, "catalogue": VLLM, **fields})
+    return job(worker, router(), on=on, model={"path": "/m"})
+
+
+def plans(original: Job) -> tuple[Plan, Plan]:
+    swapped, own = rehearsed(original, adapters())
+    return plan(original, adapters()), plan(swapped, own)
+
+
+def test_only_the_engines_program_changes() -> None:
+    before, after = plans(made())
+    assert after.steps[1] == before.steps[1]
+    kept = replace(after.steps[0], words=before.steps[0].words, image=None, reference=before.steps[0].reference)
+    assert kept == replace(before.steps[0], image=None)
+    assert (after.endpoints, after.targets, after.ready) == (before.endpoints, before.targets, before.ready)
+    words = after.steps[0].words
+    run = ref("run")
+    assert words[:5] == (ref("python"), f"{run}/sim.pyz", "--as", "vllm", f"--catalogue={run}/sim/vllm-0.33.0.json")
+    assert words[words.index("--") + 1 :] == before.steps[0].words
+    assert {file.path for file in after.files} - {file.path for file in before.files} == {"sim/vllm-0.33.0.json"}
+
+
+def test_the_catalogue_that_is_read_is_the_one_that_was_checked() -> None:
+    file = next(file for file in plans(made())[1].files if file.path.startswith("sim/"))
+    assert load(file.text or "") == VLLM
+
+
+def test_it_runs_in_an_image_of_its_own_where_the_cluster_has_one() -> None:
+    assert plans(made())[1].steps[0].image == "sim"
+    other = site("gb300").model_copy(update={"images": {}})
+    assert plans(made(on=other, image="eng", reference="a.io/b:1"))[1].steps[0].reference == "a.io/b:1"
+
+
+def test_this_machine_takes_part_as_if_it_had_gpus() -> None:
+    here = made(on=cluster(nodes=1), gpus=16, flags={"data-parallel-size": 16})
+    swapped, own = rehearsed(here, adapters())
+    assert not errors(check(swapped, own))
+    assert [step.nodes for step in plan(swapped, own).steps] == [(0,), (1,), (0,)]
+    own_shape = made(on=cluster(node={"gpus": 2}), gpus=2, flags={"data-parallel-size": 2})
+    assert rehearsed(own_shape, adapters())[0].cluster.node.gpus == 2
+
+
+def test_the_simulated_engine_itself_is_left_alone() -> None:
+    plain = job(role("worker", replicas=2), router())
+    before, after = plans(plain)
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    "fields", [{"catalogue": None}, {"uses": manifest("eng", kind="engine", ports={"http": {"base": 1}})}]
+)
+def test_an_engine_nobody_knows_is_refused(fields: dict[str, Any]) -> None:
+    worker = role("worker", **{"uses": "vllm", "gpus": 1, "catalogue": VLLM, **fields})
+    swapped, own = rehearsed(job(worker, on=cluster(), model={"path": "/m"}), adapters())
+    assert "not-simulated" in {finding.code for finding in check(swapped, own)}

@@ -1,0 +1,117 @@
+"""In the place of an engine: its whole command line, read by its catalogue, and servers that find each other."""
+
+import socket
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from launcher.sim.disguise import undisguised
+from launcher.sim.parser import Settings, settings
+from tests.sim.processes import ROOT, WORKER, Start, ports, until
+
+VLLM = ROOT / "manifests" / "flags" / "vllm" / "0.33.0.json"
+
+
+def told(words: Sequence[str], name: str = "w", **environment: str) -> Settings:
+    return settings(undisguised(["--as", "vllm", f"--catalogue={VLLM}", f"--name={name}", "--", *words], environment))
+
+
+def serve(*words: str, **environment: str) -> Settings:
+    return told(["vllm", "serve", "/m", *words], **environment)
+
+
+DP = ("--data-parallel-size=8", "--data-parallel-address=10.0.0.1", "--data-parallel-rpc-port=8400")
+LOCAL = "--data-parallel-size-local=4"
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "headless", "others"),
+    [
+        ((), range(1), False, None),
+        (("--data-parallel-size=4",), range(4), False, None),
+        ((*DP, LOCAL), range(8), False, ("gathers", 1)),
+        ((*DP, LOCAL, "--data-parallel-start-rank=4", "--headless"), range(8), True, "joins"),
+        ((*DP, LOCAL, "--data-parallel-start-rank=0", "--data-parallel-hybrid-lb"), range(4), False, ("gathers", 1)),
+        ((*DP, LOCAL, "--data-parallel-start-rank=4", "--data-parallel-hybrid-lb"), range(4, 8), False, "joins"),
+        ((*DP, "--data-parallel-rank=0", "--data-parallel-external-lb"), range(1), False, ("gathers", 7)),
+        ((*DP, "--data-parallel-rank=3", "--data-parallel-external-lb"), range(3, 4), False, "joins"),
+        (
+            ("--nnodes=2", "--node-rank=0", "--master-addr=10.0.0.1", "--master-port=8400", "-tp=8"),
+            range(1),
+            False,
+            ("gathers", 1),
+        ),
+        (
+            ("--nnodes=2", "--node-rank=1", "--master-addr=10.0.0.1", "--master-port=8400", "-tp=8", "--headless"),
+            range(1),
+            True,
+            "joins",
+        ),
+    ],
+)
+def test_ranks_and_partners_follow_from_vllms_flags(words, ranks, headless, others):
+    found = serve(*words)
+    assert (found.ranks, found.headless) == (ranks, headless)
+    place = found.gather or found.join
+    assert place is None or (place.host, place.port) == ("10.0.0.1", 8400)
+    assert (("gathers", found.gather_count) if found.gather else "joins" if found.join else None) == others
+
+
+def test_what_is_served_and_where():
+    found = serve("--served-model-name=tiny", "--host=10.0.0.1", "--port=6100", "--max-model-len=1k")
+    assert (found.model, found.served_name, found.host, found.port) == ("/m", "tiny", "10.0.0.1", 6100)
+    assert (found.personality, found.name) == ("vllm", "w")
+
+
+def test_failures_are_ordered_by_the_environment():
+    assert serve(SIM_FLAGS="--fail-after 3 --exit-code 7").orders.exit_code == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--no-such-flag"], "vllm: error: unrecognized arguments: --no-such-flag"),
+        (["--port=abc"], "vllm: error: argument --port: invalid int value: 'abc'"),
+        (["--grpc"], "vllm: error: the simulated engine speaks no gRPC"),
+        (["--headless", "--data-parallel-hybrid-lb"], "vllm: error: data_parallel_hybrid_lb is not applicable"),
+        (['--kv-transfer-config={"kv_connector":"NixlConnector","nope":1}'], "nope: Unexpected keyword argument"),
+    ],
+)
+def test_what_the_engine_would_refuse_ends_it(words, text, capsys):
+    with pytest.raises(SystemExit) as ended:
+        serve(*words)
+    assert ended.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_catalogue_that_is_not_there_is_said(capsys):
+    with pytest.raises(SystemExit):
+        undisguised(["--as", "vllm", "--catalogue=/nowhere.json", "--", "vllm", "serve", "m"], {})
+    assert "argument --catalogue" in capsys.readouterr().err
+
+
+def test_servers_of_a_replica_wait_for_each_other(start: Start) -> None:
+    (port,) = ports(1)
+    place = f"127.0.0.1:{port}"
+    first = start.run([*WORKER, "--gather", place, "--gather-count", "1"])
+    until(lambda: "waits for 1" in first.text, "the first server")
+    assert "speaks" not in first.text
+    second = start.run([*WORKER, "--headless", "--join", place, "--name", "second"])
+    until(lambda: "second follows" in second.text, "the follower")
+    until(lambda: "speaks" in first.text, "the first server's API")
+    assert second.end() == 0
+
+
+def test_a_follower_comes_when_it_likes_and_ends_when_told(start: Start) -> None:
+    (port,) = ports(1)
+    follower = start.run([*WORKER, "--headless", "--join", f"127.0.0.1:{port}"])
+    until(lambda: "joins" in follower.text, "the follower")
+    time.sleep(0.3)
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        listening.accept()[0].close()
+    until(lambda: "follows" in follower.text, "the follower")
+    assert follower.end() == 0
+    lonely = start.run([*WORKER, "--headless", "--join", f"127.0.0.1:{port}"])
+    until(lambda: "joins" in lonely.text, "the lonely one")
+    assert lonely.end() == 0
