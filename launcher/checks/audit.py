@@ -1,6 +1,6 @@
 """Audits: rules that need facts of the machine. Each yields questions, and findings once they are answered."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from launcher.checks import site
@@ -19,26 +19,31 @@ _SHIFTS = (100, 200, 400, 800, 1600)
 
 _LAST = 65535
 
+_NAMED = 4
+"""Of more busy ports than these only the number is told."""
+
 
 def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """A port of the plan is in use on this machine
 
     Two programs cannot listen on one port: the step would end at once, or worse, its gate would be
     answered by the other program. The message names the owner where the system tells (another user's
-    process is often hidden). `--set ports.shift=N` moves every port, `--set ports.public=N` the public one.
+    process is often hidden), a run of yours by its name. `--set ports.shift=N` moves every port,
+    `--set ports.public=N` the public one.
     """
     # On a cluster the nodes are asked, by the run itself, once there are any.
     wanted = _ports(plan) if plan.batch is None else {}
-    busy = []
-    for number, what in wanted.items():
+    busy: dict[Answer, list[int]] = {}
+    for number in wanted:
         answer = facts.get(Port(number))
         if answer is None:
             yield Port(number)
         elif not answer.yes:
-            busy.append((number, what, answer))
+            busy.setdefault(answer, []).append(number)
     if not busy:
         return
-    public = len(busy) == 1 and busy[0][0] in _public(plan)
+    numbers = [number for group in busy.values() for number in group]
+    public = numbers[0] if len(numbers) == 1 and numbers[0] in _public(plan) else None
     moving = _public(plan) if public else set(wanted)
     candidates = {shift: [n + shift for n in moving] for shift in _SHIFTS if max(moving) + shift <= _LAST}
     unknown = [Port(number) for numbers in candidates.values() for number in numbers if Port(number) not in facts]
@@ -46,9 +51,11 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield from unknown
         return
     free = (shift for shift, numbers in candidates.items() if all(facts[Port(number)].yes for number in numbers))
-    advice = _move(job, next(free, None), busy[0][0] if public else None)
-    for number, what, answer in busy:
-        yield Diagnostic("port-in-use", f"port {number} ({what}) {answer.text}", _ports_place(job), help=advice, exit=1)
+    advice = _move(job, next(free, None), public)
+    for answer, group in busy.items():
+        stop = f"`launch down {answer.run}` stops it; or " if answer.run else ""
+        message = f"{_listed([(number, wanted[number]) for number in group])} {answer.text}"
+        yield Diagnostic("port-in-use", message, _ports_place(job), help=f"{stop}{advice}", exit=1)
 
 
 def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
@@ -154,6 +161,14 @@ def _first(step: Step) -> str | None:
 def _ports(plan: Plan) -> dict[int, str]:
     wanted = {number: f"`{name}` of {step.name}" for step in plan.steps for name, number in step.ports.items()}
     return {number: "the public one" if number in _public(plan) else what for number, what in wanted.items()}
+
+
+def _listed(ports: Sequence[tuple[int, str]]) -> str:
+    """`port 8000 (the public one) is`, `ports 6100 (`http` of worker-0) and 2 more are`."""
+    said = [f"{number} ({what})" for number, what in ports[:_NAMED]]
+    more = len(ports) - len(said)
+    *most, last = [*said, *([f"{more} more"] if more else [])]
+    return f"ports {', '.join(most)} and {last} are" if most else f"port {last} is"
 
 
 def _public(plan: Plan) -> set[int]:

@@ -1,12 +1,15 @@
-"""`launch config path|show`: the files that make up a cluster, and what they come to."""
+"""`launch config path|show|ls`: the files that make up a cluster, what they come to, and all that can be named."""
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 import tomlkit
 
 from launcher.cli import arguments
 from launcher.cli.guard import Usage
+from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute.library import SITE, Files, config
 from launcher.execute.world import Real
@@ -19,7 +22,12 @@ from launcher.text.secret import mask
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """`path` prints one file a line, lowest first; `show` the cluster as TOML, what looks like a secret masked."""
+    """`path` prints one file a line, lowest first; `show` the cluster as TOML, what looks like a secret masked; `ls` a
+    table of names.
+    """
+    if args.what == "ls":
+        terminal.say(table(("kind", "name", "about"), list(_named(Files())), color=terminal.color_out))
+        return 0
     name, named = arguments.chosen(args)
     files = Files()
     if named is None and not files.cluster(name):
@@ -50,6 +58,32 @@ def toml(documents: Sequence[Document]) -> str:
     """The documents merged, as TOML; the last one wins."""
     merged = merge([Layer(LAYER, document, document.data) for document in documents])
     return tomlkit.dumps(merged.data()).rstrip("\n")
+
+
+def _named(files: Files) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and a line about all that a command line, a recipe or a cluster file can name."""
+    kinds: Sequence[tuple[str, Sequence[str], Callable[[str], Document | None]]] = (
+        ("recipe", files.recipes(), files.recipe),
+        ("manifest", files.manifests(), files.manifest),
+        ("cluster", files.clusters(), lambda name: files.cluster(name)[0]),
+    )
+    for kind, names, read in kinds:
+        for name in names:
+            try:
+                document = read(name)
+            except Refused as refused:
+                yield kind, name, f"cannot be read: {refused.diagnostics[0].message}"
+            else:
+                yield kind, name, _about(document) if document else ""
+
+
+def _about(document: Document) -> str:
+    """What a file says it is: its `about`, else the first clause of the comment at its top."""
+    about = document.data.get("about")
+    if isinstance(about, str):
+        return about
+    top = takewhile(lambda line: line.startswith("#"), document.text.split("\n"))
+    return re.split(r"[.;](?: |$)", " ".join(line.lstrip("# ") for line in top), maxsplit=1)[0]
 
 
 def _known(files: Files) -> str:

@@ -24,7 +24,8 @@ class Follower:
         self.kind = kind
         self.terminal = terminal
         self.signals = signals
-        self.progress = Progress(terminal, max((len(child.name) for child in script(run).children), default=0))
+        width = max((len(child.name) for child in script(run).children), default=0)
+        self.progress = Progress(terminal, width, f"what the steps say meanwhile: `launch logs {run.name} -f`")
         self._tail = Tail(run)
         self._began = world.monotonic()
 

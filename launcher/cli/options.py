@@ -136,7 +136,13 @@ def schema(parser: Parser) -> None:
 
 def config(parser: Parser) -> None:
     """`launch config`."""
-    _choice(parser, "what", ("path", "show"), help="`path`: the files, lowest first; `show`: what they come to")
+    _choice(
+        parser,
+        "what",
+        ("path", "show", "ls"),
+        help="`path`: the files of a cluster, lowest first; `show`: what they come to; `ls`: the recipes, role "
+        "manifests and clusters that can be named",
+    )
     _cluster(parser)
 
 

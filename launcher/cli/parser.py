@@ -8,7 +8,6 @@ from typing import NoReturn
 from launcher.cli.guard import Usage
 
 _REWRITE: Sequence[tuple[str, str]] = (
-    (r"the following arguments are required: (.+)", r"`\1` is missing"),
     (r"argument (\S+): expected one argument", r"`\1` needs a value"),
     (r"argument (\S+): expected at least one argument", r"`\1` needs a value"),
     (r"argument (\S+): not allowed with argument (\S+)", r"`\1` and `\2` exclude each other"),
@@ -16,6 +15,13 @@ _REWRITE: Sequence[tuple[str, str]] = (
     (r"argument (\S+): invalid \S+ value: '(.*)'", r"`\1` does not take `\2`"),
 )
 """What argparse says (CPython 3.11 to 3.14) → what we say."""
+
+_MISSING = "the following arguments are required: "
+_WHERE = {
+    "RECIPE": "a recipe is a file, or one of those that `launch config ls` lists",
+    "RUN": "`launch ps` lists the runs, `last` is the newest",
+}
+"""Missing word → where to find one."""
 
 _CHOICE = r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)"
 
@@ -56,10 +62,20 @@ class Parser(argparse.ArgumentParser):
         if found := re.fullmatch(_CHOICE, message):
             known = re.findall(r"[\w.-]+", found[3])
             raise Usage(f"`{found[1]}` does not take `{found[2]}`", found[2], known, f"one of {', '.join(known)}")
+        if message.startswith(_MISSING):
+            raise self._missing(message.removeprefix(_MISSING).split(", "))
         for pattern, ours in _REWRITE:
             if re.fullmatch(pattern, message):
                 raise Usage(re.sub(pattern, ours, message), advice=self._hint())
         raise Usage(message, advice=self._hint())
+
+    def _missing(self, named: Sequence[str]) -> Usage:
+        # argparse counts words that may be left out among them.
+        optional = {str(action.metavar) for action in self._actions if action.nargs in {"*", "?"}}
+        words = [word for word in named if word not in optional]
+        text = " and ".join(f"`{word}`" for word in words)
+        hints = [self._hint(), *(_WHERE[word] for word in words if word in _WHERE)]
+        return Usage(f"{text} {'are' if len(words) > 1 else 'is'} missing", advice="; ".join(hints))
 
     def _unknown(self, word: str) -> Usage:
         if not word.startswith("-"):

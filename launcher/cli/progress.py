@@ -6,18 +6,28 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.status import Event
 
 _REMIND = 10.0
+"""Seconds until it is said, where nobody watches a line that moves, what is waited for."""
+
+_APART = 300.0
+"""Seconds between two such lines at most; before, each comes after twice the time of the last."""
+
+_SAID = 100
+"""Of an answer of a gate more characters than these say no more."""
 
 
 class Progress:
-    """Tells the events of one run. `tick` is called often, with the seconds since the run was started."""
+    """Tells the events of one run. `tick` is called often, with the seconds since the run was started; `hint` says,
+    with the first reminder, where to look.
+    """
 
-    def __init__(self, terminal: Terminal, width: int) -> None:
+    def __init__(self, terminal: Terminal, width: int, hint: str = "") -> None:
         self._terminal = terminal
         self._width = width
         self._shut: dict[str, str] = {}
         self._started: list[str] = []
         self._opened: set[str] = set()
-        self._reminded = 0.0
+        self._hint = hint
+        self._remind = _REMIND
         self._stopping = False
         self.ready = False
 
@@ -35,14 +45,19 @@ class Progress:
             told[event["event"]](event)
 
     def tick(self, seconds: float, pending: str | None = None) -> None:
-        """Says what is waited for: each moment on a live terminal, else every ten seconds. `pending` is what a run
-        that has not begun waits for.
+        """Says what is waited for: each moment on a live terminal, else after 10, 20, 40, … seconds. `pending` is what
+        a run that has not begun waits for.
         """
         text = f"{pending} for {seconds:.0f} s" if pending else self._waiting(f"{seconds:.0f} s")
         self._terminal.status(f"  {text}")
-        if not self._terminal.live and not self.ready and seconds - self._reminded >= _REMIND:
-            self._reminded = seconds
+        if self.ready or seconds < self._remind:
+            return
+        self._remind = seconds + min(seconds, _APART)
+        if not self._terminal.live:
             self._terminal.note(f"  {text}")
+        if self._hint and not pending:
+            self._terminal.note(f"  {self._hint}")
+            self._hint = ""
 
     def _waiting(self, since: str) -> str:
         if self.ready:
@@ -81,4 +96,6 @@ class Progress:
 
 
 def _said(shut: str | None) -> str:
-    return f": {shut}" if shut else ""
+    if not shut:
+        return ""
+    return f": {shut if len(shut) <= _SAID else f'{shut[: _SAID - 1]}…'}"

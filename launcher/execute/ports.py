@@ -1,10 +1,23 @@
 """Who listens on a port of this machine."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import psutil
 
+from launcher.run.sweep import VARIABLE
 
-def owner(number: int) -> str | None:
-    """The process that listens on TCP port `number`, as people say it: "`python3` (pid 12, user bob)".
+
+@dataclass(frozen=True)
+class Owner:
+    """A process as people say it: "`python3` (pid 12, user bob)"; `run` is the name of the run it belongs to."""
+
+    text: str
+    run: str | None = None
+
+
+def owner(number: int) -> Owner | None:
+    """The process that listens on TCP port `number`.
 
     None where no listener is seen; another user's process may be hidden from us.
     """
@@ -19,9 +32,21 @@ def owner(number: int) -> str | None:
     return next((_described(pid) for pid in listening if pid is not None), None)
 
 
-def _described(pid: int) -> str:
+def _described(pid: int) -> Owner:
     try:
         process = psutil.Process(pid)
-        return f"`{process.name()}` (pid {pid}, user {process.username()})"
+        return Owner(f"`{process.name()}` (pid {pid}, user {process.username()})", _run(process))
     except (psutil.Error, OSError):
-        return f"pid {pid}"
+        return Owner(f"pid {pid}")
+
+
+def _run(process: psutil.Process) -> str | None:
+    """The run in the environment of the process, or of one above it: programs may write over their own."""
+    for one in (process, *process.parents()):
+        try:
+            path = one.environ().get(VARIABLE)
+        except (psutil.Error, OSError):
+            continue
+        if path:
+            return Path(path).name
+    return None

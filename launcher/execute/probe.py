@@ -14,7 +14,7 @@ from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
 from launcher.execute import find
 from launcher.execute.library import config
-from launcher.execute.ports import owner
+from launcher.execute.ports import Owner, owner
 from launcher.execute.slurm import answers as answers_of_slurm
 from launcher.model.facts import (
     Accounts,
@@ -69,14 +69,15 @@ def _port(question: Port) -> Answer:
             listener.listen(1)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                return Answer(yes=False, text=f"is in use{_by(question.number)}")
-            return Answer(yes=False, text=f"cannot be listened on: {(error.strerror or '').lower()}")
+                return _used(owner(question.number))
+            return Answer(yes=False, text=f"not to be listened on: {(error.strerror or '').lower()}")
     return Answer(yes=True)
 
 
-def _by(number: int) -> str:
-    found = owner(number)
-    return f" by {found}" if found else " (its owner is hidden from this user)"
+def _used(found: Owner | None) -> Answer:
+    if found is None:
+        return Answer(yes=False, text="in use (by whom is hidden from this user)")
+    return Answer(yes=False, text=f"in use by {f'the run `{found.run}`' if found.run else found.text}", run=found.run)
 
 
 def _variable(question: Variable) -> Answer:

@@ -90,12 +90,13 @@ class Partition:
 @record
 class Answer:
     """`yes`, or not and `text` says what was found instead; `where` says where it was looked for. Questions for a list
-    are answered by `words`, or `partitions`.
+    are answered by `words`, or `partitions`; `run` is a run of ours that a port belongs to.
     """
 
     yes: bool
     text: str = ""
     where: str = "this machine"
+    run: str | None = None
     words: tuple[str, ...] = ()
     partitions: tuple[Partition, ...] = ()
 

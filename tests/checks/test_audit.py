@@ -55,7 +55,7 @@ def settle(work: Job, world: Mapping[Question, Answer], steps: Plan) -> tuple[li
         facts.update({question: world.get(question, YES) for question in questions})
 
 
-def busy(text: str = "is in use by `x` (pid 7, user bob)") -> Answer:
+def busy(text: str = "in use by `x` (pid 7, user bob)") -> Answer:
     return Answer(yes=False, text=text)
 
 
@@ -86,10 +86,33 @@ def test_busy_ports_are_moved_together() -> None:
     findings, _ = settle(
         job("[ports]\nshift = 50\n"), {Port(6100): busy(), Port(8000): busy(), Port(8100): busy()}, plan()
     )
-    assert {f.help for f in findings} == {"`--set ports.shift=250` moves every port"}
-    assert len(findings) == 2
+    assert [(f.message, f.help) for f in findings] == [
+        (
+            "ports 6100 (`http` of worker-0) and 8000 (the public one) are in use by `x` (pid 7, user bob)",
+            "`--set ports.shift=250` moves every port",
+        )
+    ]
     place = findings[0].place
     assert place is not None and place.path == ("ports", "shift")
+
+
+def test_busy_ports_are_told_by_their_owners() -> None:
+    """Of many only the first are named; what holds them is ended as a whole."""
+    ports = {f"p{number}": 7000 + number for number in range(9)}
+    first, held = "7000 (`p0` of router)", "in use by the run `other-1`"
+    ours = Answer(yes=False, text=held, run="other-1")
+    world: dict[Question, Answer] = {Port(6100): busy(), **{Port(number): ours for number in ports.values()}}
+    findings, _ = settle(job(), world, plan(**ports))
+    assert [(f.message, f.help) for f in findings] == [
+        (
+            "port 6100 (`http` of worker-0) is in use by `x` (pid 7, user bob)",
+            "`--set ports.shift=100` moves every port",
+        ),
+        (
+            f"ports {first}, 7001 (`p1` of router), 7002 (`p2` of router), 7003 (`p3` of router) and 5 more are {held}",
+            "`launch down other-1` stops it; or `--set ports.shift=100` moves every port",
+        ),
+    ]
 
 
 def test_nowhere_to_move() -> None:

@@ -15,7 +15,7 @@ READY = {"event": "ready", "after": 2.0}
 def told(*script: Any, live: bool = False) -> str:
     """What is said of events (dictionaries) and ticks (seconds)."""
     err = io.StringIO()
-    progress = Progress(Terminal(io.StringIO(), err, live=live), width=6)
+    progress = Progress(Terminal(io.StringIO(), err, live=live), width=6, hint="see the logs")
     for item in script:
         if isinstance(item, dict):
             progress.tell(item)
@@ -28,14 +28,34 @@ def test_lines_of_a_start() -> None:
     assert told(START, OPEN, READY) == "  a       ready after 1.2 s\n"
 
 
-def test_reminder_every_ten_seconds_where_nobody_watches() -> None:
-    said = told(START, 1.0, SHUT, 9.9, 10.0, 11.0, 20.0, OPEN, 31.0, READY, 50.0)
+def test_reminders_where_nobody_watches() -> None:
+    """Seldomer and seldomer; the first of them says where to look."""
+    said = told(START, 1.0, SHUT, 9.9, 10.0, 11.0, 20.0, OPEN, 39.9, 40.0, 700.0, 999.0, 1000.0, READY, 5000.0)
     assert said == (
         "  waiting 10 s for a: http http://h/health: connection refused\n"
+        "  see the logs\n"
         "  waiting 20 s for a: http http://h/health: connection refused\n"
         "  a       ready after 1.2 s\n"
-        "  waiting 31 s for the first completion\n"
+        "  waiting 40 s for the first completion\n"
+        "  waiting 700 s for the first completion\n"
+        "  waiting 1000 s for the first completion\n"
     )
+
+
+def test_hint_on_a_terminal_that_is_watched() -> None:
+    assert told(START, 10.0, 20.0, live=True).count("see the logs\n") == 1
+
+
+def test_what_is_waited_for_before_the_run_begins_is_not_in_its_logs() -> None:
+    err = io.StringIO()
+    progress = Progress(Terminal(io.StringIO(), err), width=6, hint="see the logs")
+    progress.tick(10.0, "pending (Resources)")
+    assert err.getvalue() == "  pending (Resources) for 10 s\n"
+
+
+def test_long_answers_are_cut() -> None:
+    [line, _] = told({**SHUT, "said": "x" * 500}, START, 10.0).splitlines()
+    assert line.endswith("xxx…") and len(line) < 140
 
 
 def test_line_that_moves_on_a_terminal() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -245,3 +246,24 @@ def test_timeout_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
         status, out, err = run(capsys, *words)
         assert (status, out) == (2, "")
         assert "error[command-line]: `--timeout`: " in err
+
+
+def test_all_that_can_be_named(launch: Program) -> None:
+    folder = launch.home / "config" / "launch"
+    for kind, name, text in (
+        ("clusters", "mine", "# Ours:\n# four nodes; ask Ann.\nschema = 1\n"),
+        ("manifests", "broken", "schema = \n"),
+        ("manifests", "load", 'about = "asks a lot"\n'),
+    ):
+        path = folder / kind / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    listed = launch("config", "ls")
+    rows = [re.split(r" {2,}", line, maxsplit=2) for line in listed.stdout.splitlines()]
+    assert (listed.returncode, rows[0]) == (0, ["kind", "name", "about"])
+    assert ["recipe", "quickstart", "Two simulated workers behind the real SMG"] in rows
+    assert ["manifest", "direct", "no router: one worker owns the public port"] in rows
+    assert ["manifest", "load", "asks a lot"] in rows
+    assert ["cluster", "mine", "Ours: four nodes"] in rows
+    assert any(row[:2] == ["manifest", "broken"] and row[2].startswith("cannot be read: ") for row in rows)
+    assert all(about for _, _, about in rows)

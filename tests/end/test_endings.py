@@ -121,6 +121,17 @@ def test_busy_port_is_refused_before_anything_is_made(deployment: Deployment) ->
     assert not (deployment.home / "state").exists()
 
 
+def test_ports_of_another_run_of_ours(deployment: Deployment) -> None:
+    """Told once, with what ends it: the routers of both have written over their environments."""
+    assert deployment.up("quickstart", "--wait").returncode == 0
+    again = deployment.up("quickstart")
+    assert again.returncode == 1
+    assert again.stderr.count("error[port-in-use]: ") == 1
+    assert f"are in use by the run `{deployment.run.name}`\n" in again.stderr
+    assert f"help: `launch down {deployment.run.name}` stops it; or `--set ports.shift=" in again.stderr
+    assert len(deployment.runs) == 1
+
+
 def test_busy_port_is_found_by_a_check_that_asks(deployment: Deployment) -> None:
     recipe = deployment.recipe(ALONE)
     words = ("check", recipe, *deployment.ports)

@@ -30,7 +30,25 @@ def test_busy_port_names_its_owner(listener: int) -> None:
     answer = ask(Port(listener))
     assert not answer.yes
     assert f"(pid {os.getpid()}, user " in answer.text
-    assert answer.text.startswith("is in use by `")
+    assert answer.text.startswith("in use by `")
+
+
+def test_busy_port_of_a_run_names_the_run() -> None:
+    """Also where the program has written over its own environment: whoever started it tells."""
+    serve = (
+        "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    )
+    start = (
+        "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]], env={}).returncode)"
+    )
+    words = [sys.executable, "-c", start, serve]
+    env = {"LAUNCH_RUN": "/state/launch/runs/mine-20260801-101500-3fa9"}
+    with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        answer = ask(Port(int(process.stdout.readline())))
+        process.communicate("\n")
+    run = "mine-20260801-101500-3fa9"
+    assert answer == Answer(yes=False, text=f"in use by the run `{run}`", run=run)
 
 
 def test_port_is_free_once_its_owner_has_gone() -> None:
