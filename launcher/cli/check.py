@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 
 from launcher.cli import arguments, stages
@@ -9,6 +10,7 @@ from launcher.cli.guard import exit_code
 from launcher.cli.terminal import Terminal
 from launcher.model.library import Library
 from launcher.model.link import Request
+from launcher.model.source import variants
 from launcher.text.diagnostic import Diagnostic, Refused, errors
 from launcher.text.report import FORMATS, full
 
@@ -18,19 +20,30 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     documents = stages.library()
     found: list[Diagnostic] = []
     for recipe in args.recipe:
-        found += findings(arguments.request(args, recipe), documents, probe=args.probe)
+        found += every(arguments.request(args, recipe), documents, probe=args.probe)
     if args.fix and any(finding.rename for finding in found):
         for line in import_module("launcher.cli.fix").fix(found):
             terminal.note(f"renamed in {line}")
         documents = stages.library()
         requests = [arguments.request(args, recipe) for recipe in args.recipe]
-        found = [one for each in requests for one in findings(each, documents, probe=args.probe)]
+        found = [one for each in requests for one in every(each, documents, probe=args.probe)]
     if found or args.format in _DOCUMENTS:
         drawn = full(found, color=terminal.color_out) if args.format == "full" else FORMATS[args.format](found)
         terminal.say(drawn.rstrip("\n"))
     if args.format in _FOR_PEOPLE:
         terminal.note(summary(found, args.recipe))
     return exit_code(found)
+
+
+def every(request: Request, documents: Library, *, probe: bool = False) -> Sequence[Diagnostic]:
+    """As `findings`, of the recipe and of each of its variants: what only those have comes with a note."""
+    found = list(findings(request, documents, probe=probe))
+    for name in variants(documents, request.recipe):
+        chosen = replace(request, recipe=f"{request.recipe}:{name}")
+        for finding in findings(chosen, documents):
+            if finding not in found:
+                found.append(replace(finding, notes=(*finding.notes, f"in variant `{name}`")))
+    return found
 
 
 def findings(request: Request, documents: Library, *, probe: bool = False) -> Sequence[Diagnostic]:

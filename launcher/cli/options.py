@@ -34,7 +34,11 @@ def plan(parser: Parser) -> None:
     """`launch plan`."""
     _recipe(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="plan and script as one JSON document")
+    form.add_argument(
+        "--json",
+        action="store_true",
+        help="plan and script as one JSON document; U+FDD0 and U+FDD1 stand round what is known when the run starts",
+    )
     _choice(form, "--graph", GRAPHS, help="a picture instead of the table")
     form.add_argument("--explain", metavar="KEY", help="who set a key, lowest layer first: `roles.worker.replicas`")
     parser.add_argument(

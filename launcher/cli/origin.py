@@ -11,9 +11,16 @@ from launcher.text.secret import mask, shown
 
 
 def chain(job: Job, key: str, *, color: bool = False) -> str:
-    """A table of the layers that set `key` (dotted), the winner last. Raises `Refused` for a key nobody set."""
+    """A table of the layers that set `key` (dotted), the winner last. Raises `Refused` for a key nobody set.
+
+    Of a table no layer wins: it is merged, and each of its keys has a winner of its own.
+    """
     name = key.rpartition(".")[2].strip("\"'")
-    rows = [(setting.layer, _told(name, setting.value), _where(setting.place)) for setting in explain(job, key)]
+    settings = explain(job, key)
+    rows = [(setting.layer, _told(name, setting.value), _where(setting.place)) for setting in settings]
+    if len(rows) > 1 and all(isinstance(setting.value, dict) for setting in settings):
+        drawn = table(("set by", "value", "where"), rows, color=color)
+        return f"{drawn}\nThese are merged, key by key: ask for `{key}.KEY` to see which one counts."
     rows[-1] = (*rows[-1][:2], f"{rows[-1][2]}  ← this one counts")
     return table(("set by", "value", "where"), rows, color=color)
 

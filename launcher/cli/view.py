@@ -106,7 +106,7 @@ def _row(step: Step, plan: Plan) -> tuple[str, ...]:
         ranges(step.nodes),
         ranges(step.gpus),
         "" if step.cpus is None else str(step.cpus),
-        "" if step.memory is None else f"{step.memory} MiB",
+        _size(step.memory),
         ", ".join(f"{name} {number}" for name, number in step.ports.items()),
         _after(step, plan),
         ", ".join(gate(one) for one in step.gates) or ("running" if step.lasting else "exit 0"),
@@ -132,7 +132,7 @@ def _firsts(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
 
 def _command(step: Step, others: Sequence[str]) -> str:
     like = f"   (and {len(others)} like it: {', '.join(others[:4])}{' …' * (len(others) > 4)})" if others else ""
-    lines = [f"{step.name}{like}"]
+    lines = [f"{step.name}{like}", *_image(step)]
     lines += [f"  {name}={quoted(value)}" for name, value in step.env.items() if not name.startswith(_OURS)]
     lines += [f"  {name}=…  from the submitting shell" for name in step.env_from]
     if step.setup:
@@ -140,6 +140,17 @@ def _command(step: Step, others: Sequence[str]) -> str:
     first, *more = words(step.words)
     lines += [f"  {first}", *(f"    {line}" for line in more)]
     return _indent("\n".join(lines))
+
+
+def _image(step: Step) -> Iterator[str]:
+    if step.reference is not None:
+        yield f"  image {step.image} = {shown(step.reference)}" if step.image else f"  image {shown(step.reference)}"
+
+
+def _size(mebibytes: int | None) -> str:
+    if mebibytes is None:
+        return ""
+    return f"{mebibytes // 1024} GiB" if mebibytes % 1024 == 0 else f"{mebibytes} MiB"
 
 
 def _indent(text: str) -> str:

@@ -181,7 +181,8 @@ class Files:
         if NAME.fullmatch(name) and exists(path):
             return self._document(path, self._shown(path))
         found = nearest(name, names(self._shipped / "recipes"))
-        help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: `./{name}.toml`"
+        own = f"`./{name}.toml`" if NAME.fullmatch(name) else "`./my.toml`"
+        help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: {own}"
         raise Refused([Diagnostic("file-absent", f"no shipped recipe is named `{name}`", None, help=help_, exit=2)])
 
     def _located(self, name: str, beside: Document | None) -> tuple[Path, str]:

@@ -172,6 +172,16 @@ def _keys(annotation: Any) -> list[str]:
     ]
 
 
+def default(model: type[Table], path: KeyPath) -> Any:
+    """What a key of the model is where nobody sets it. Raises KeyError for one that has no default, or is none."""
+    for option in _options(_annotation(model, path[:-1])[0]):
+        if isinstance(option, type) and issubclass(option, Table):
+            for name, field in option.model_fields.items():
+                if (field.alias or name) == path[-1] and not field.is_required():
+                    return field.get_default(call_default_factory=True, validated_data={})
+    raise KeyError(path[-1])
+
+
 def _described(model: type[Table], path: KeyPath) -> str:
     """A note that says what the key is for; empty for an item of a list or table."""
     description = _annotation(model, path)[1]

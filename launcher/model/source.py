@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from launcher.model.job import Origins
+from launcher.model.library import Library
 from launcher.model.linking import Linking, placed, table, text
 from launcher.model.merge import Layer, Removal, merge, prune
 from launcher.model.recipe import Recipe, RecipeFile
@@ -77,6 +78,15 @@ def source(linking: Linking, name: str, cluster: str, edits: Sequence[Edit]) -> 
         recipe, faults = read(Recipe, data, origins.place, linking.suggestions)
         linking.findings.extend(faults)
     return Source(documents[-1], tuple(layers), data, origins, recipe)
+
+
+def variants(library: Library, name: str) -> list[str]:
+    """Names of the variants that a recipe has, its own and those of what it extends, in order; none of a variant."""
+    path, variant = split(name)
+    if variant is not None:
+        return []
+    chain = _chain(Linking(library), path)
+    return list(dict.fromkeys(each for document in chain for each in table(document.data, "variants")))
 
 
 def alone(file: RecipeFile | None) -> Recipe | None:

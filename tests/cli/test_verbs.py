@@ -18,6 +18,8 @@ from tests.cli.program import ROOT, Program
 
 BAD = 'schema = 1\nname = "bad"\n[model]\nserved_name = "m"\n[roles.worker]\nmanifest = "sim"\nreplicsa = 2\n'
 
+GOOD = 'schema = 1\nname = "good"\n[roles.worker]\nmanifest = "sim"\n'
+
 
 @pytest.fixture
 def bad(tmp_path: Path) -> str:
@@ -76,6 +78,14 @@ def test_check_of_a_variant_and_a_cluster(capsys: pytest.CaptureFixture[str]) ->
     assert (status, "error[unknown-variant]" in out) == (2, True)
     status, out, _ = run(capsys, "check", "quickstart", "--cluster", "gb30")
     assert (status, "did you mean `gb300`?" in out) == (2, True)
+
+
+def test_check_looks_at_every_variant(launch: Program) -> None:
+    variants = "[variants.fine]\nports.shift = 1\n[variants.odd]\nroles.worker.flags.port = 2\n"
+    (launch.home / "a.toml").write_text(GOOD + variants, encoding="utf-8")
+    (finding,) = json.loads(launch("check", "a.toml", "--format", "json").stdout)["diagnostics"]
+    assert (finding["code"], finding["place"]["line"], finding["notes"]) == ("owned-flag", 8, ["in variant `odd`"])
+    assert [launch("check", f"a.toml{end}").returncode for end in ("", ":fine", ":odd")] == [3, 0, 3]
 
 
 def test_cluster_of_the_environment(launch: Program) -> None:
@@ -155,6 +165,8 @@ def test_plan_explains_a_key(capsys: pytest.CaptureFixture[str]) -> None:
         ["set", "by"], ["[roles.worker]", "2"], ["--set", "3"], ["--set", "4"],
     ]  # fmt: skip
     assert out.splitlines()[-1].endswith("← this one counts")
+    status, out, _ = run(capsys, "plan", "quickstart", "--explain", "router.flags")
+    assert (status, "←" in out, "`router.flags.KEY`" in out) == (0, False, True)
     status, out, err = run(capsys, "plan", "quickstart", "--explain", "roles.worker.replica")
     assert (status, out) == (2, "")
     assert "did you mean `roles.worker.replicas`?" in err

@@ -34,6 +34,9 @@ ROUTER = Step(
     ports={"http": 8000, "prometheus": 29000},
     after=("worker-0", "worker-1", "worker-2"),
     env={"A": "x y"},
+    memory=2048,
+    image="smg",
+    reference="docker://example.org/smg:1",
     env_from=("TOKEN",),
     setup="setup/router.sh",
     gates=(
@@ -66,11 +69,11 @@ def test_overview() -> None:
 sample on local: 4 steps on 1 node, ready within 90 s
 model tiny at http://{ip0}:8000
 
-step      role    node  ports                        after       ready when
-worker-0  worker  0     http 6100                    -           /health
-worker-1  worker  0     http 6132                    -           /health
-worker-2  worker  0     http 6164                    -           /health
-router    router  0     http 8000, prometheus 29000  worker (3)  /workers (2 conditions)
+step      role    node  memory  ports                        after       ready when
+worker-0  worker  0     -       http 6100                    -           /health
+worker-1  worker  0     -       http 6132                    -           /health
+worker-2  worker  0     -       http 6164                    -           /health
+router    router  0     2 GiB   http 8000, prometheus 29000  worker (3)  /workers (2 conditions)
 
 commands
 
@@ -79,6 +82,7 @@ commands
       --port 6100
 
   router
+    image smg = docker://example.org/smg:1
     A='x y'
     TOKEN=…  from the submitting shell
     preamble setup/router.sh

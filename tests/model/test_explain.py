@@ -64,7 +64,10 @@ def test_settings(key: str, settings: list[tuple[str, str, object]]) -> None:
 
 ABSENT = [
     ("router.flags.polcy", "not-set nobody set `router.flags.polcy`", "did you mean `router.flags.policy`?"),
-    ("ports.shift", "not-set nobody set `ports.shift`", "`launch schema recipe` has every key and its default"),
+    ("prots.shift", "not-set nobody set `prots.shift`", "`launch schema recipe` has every key and its default"),
+    ("ports.shift", "not-set nobody set `ports.shift`: its default is `0`", None),
+    ("ports.public", "not-set nobody set `ports.public`: it has no value", None),
+    ("cluster.python", 'not-set nobody set `cluster.python`: its default is `"python3"`', None),
     ("roles.wroker.image", "not-set nobody set `roles.wroker.image`", "did you mean `roles.worker.image`?"),
     (
         "a b",
@@ -75,7 +78,7 @@ ABSENT = [
 
 
 @pytest.mark.parametrize(("key", "finding", "help_"), ABSENT, ids=[row[0] for row in ABSENT])
-def test_keys_nobody_set(key: str, finding: str, help_: str) -> None:
+def test_keys_nobody_set(key: str, finding: str, help_: str | None) -> None:
     with pytest.raises(Refused) as error:
         explain(JOB, key)
     (found,) = error.value.diagnostics
