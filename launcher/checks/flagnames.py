@@ -56,7 +56,8 @@ def _deprecated(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
 
 def _moved(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
     """What became of a flag, as somebody found out."""
-    told = kin.names.moved.get(catalogue.program, {}).get(key)
+    known = kin.names.moved.get(catalogue.program, {})
+    told = known.get(key) or known.get(key.partition(".")[0])
     return Hint(told, tuple(_versions(kin, catalogue, key))) if told else None
 
 
@@ -64,17 +65,27 @@ def _same(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
     """What this program calls a flag of another one."""
     names = kin.names
     for group in names.same:
-        owner = next((program for program, flag in group.items() if flag == key and program != catalogue.program), None)
-        own = group.get(catalogue.program)
+        owner = next(
+            (program for program, flag in group.items() if flag == key and program != engine(catalogue.program)), None
+        )
+        own = group.get(catalogue.program) or group.get(engine(catalogue.program))
         if owner is not None and own is not None and catalogue.find(own.partition(" ")[0]) is not None:
-            told = f"`{key}` is {names.title(owner)}'s; {names.title(catalogue.program)}'s is `{own}`"
+            told = f"`{key}` is {names.title(owner)}'s; {names.title(engine(catalogue.program))}'s is `{own}`"
             return Hint(told, tuple(_versions(kin, catalogue, key)))
     return None
 
 
+def engine(program: str) -> str:
+    """The program whose flags this one takes: Dynamo's workers (`dynamo.vllm`) take those of their engine too."""
+    return program.rpartition(".")[2]
+
+
 def _foreign(kin: Kin, key: str) -> str | None:
     """Which other programs have such a flag."""
-    titles = [f"{kin.names.title(other.program)} {other.version}" for other in kin.others if other.exactly(key)]
+    having = [other for other in kin.others if other.exactly(key)]
+    # A worker of Dynamo takes all flags of its engine, which is whose they are.
+    owners = [other for other in having if "." not in other.program] or having
+    titles = [f"{kin.names.title(other.program)} {other.version}" for other in owners]
     if not titles:
         return None
     return f"{' and '.join(titles[:3])} {'has' if len(titles) == 1 else 'have'} such a flag"

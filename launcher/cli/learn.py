@@ -2,8 +2,9 @@
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,7 +16,7 @@ from launcher.execute.conversion import Converted
 from launcher.execute.library import Files, config
 from launcher.execute.world import Real
 from launcher.model.catalogue import dump, stand_in
-from launcher.model.grammar import Grammar
+from launcher.model.grammar import Grammar, complete
 from launcher.text.diagnostic import Refused
 
 
@@ -48,11 +49,18 @@ def _grammar(files: Files, program: str) -> Grammar:
         advice = f"one of {', '.join(known)}; the guide on flag catalogues says how one more is written"
         raise Usage(f"nobody says how `{program}` reads its command line", program, known, advice)
     try:
-        return Grammar.model_validate(dict(document.data))
+        return Grammar.model_validate(dict(complete(document.data, lambda name: _data(files, name))))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise harvest.failed(f"`{document.name}`: `{where}`: {first['msg'].lower()}") from error
+    except ValueError as error:
+        raise harvest.failed(f"`{document.name}`: {error}") from error
+
+
+def _data(files: Files, program: str) -> Mapping[str, Any] | None:
+    document = files.catalogues.grammar(program)
+    return document.data if document else None
 
 
 def _versions(files: Files, grammar: Grammar, args: argparse.Namespace) -> Iterator[str | None]:

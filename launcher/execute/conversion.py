@@ -30,6 +30,7 @@ class Converted(NamedTuple):
 
 def convert(grammar: Grammar, version: str, raw: Mapping[str, Any], source: str) -> Converted:
     """The catalogue in what `dump` printed."""
+    grammar = grammar.of(version)
     asked = [action for action in raw["actions"] if action["spellings"] and action["action"] not in LEAVING]
     types = _types(grammar, raw)
     flags = [flag for action in asked if (flag := _flag(grammar, action, raw)).name not in grammar.skip]
@@ -78,6 +79,8 @@ def _flag(grammar: Grammar, action: Mapping[str, Any], raw: Mapping[str, Any]) -
     facts |= _listed(action, raw["known"].get(name), facts.get("also", ()))
     if action["nargs"] == 0:
         facts |= {"kind": "bool"}
+    if grammar.dotted and action["ahead"] and facts.get("kind") == "json":
+        facts |= {"whole": True}
     if name in grammar.apart:
         facts |= {"apart": True}
     facts |= grammar.flags[name].facts() if name in grammar.flags else {}

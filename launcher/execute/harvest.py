@@ -23,14 +23,17 @@ Order = dict[str, Any]
 
 def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None) -> Converted:
     """The catalogue of a version on PyPI (default: the newest), or of the wheel or unpacked wheel at `place`."""
-    folder = wheel.cache()
+    folder, name = wheel.cache(), grammar.distribution
+    whole = name in grammar.compiled
     if place is None:
-        tree = wheel.unpacked(_distribution(grammar), version, folder, whole=grammar.compiled)
+        tree = wheel.unpacked(_distribution(grammar), version, folder, whole=whole)
     else:
-        tree = place.resolve() if place.is_dir() else wheel.extracted(place, folder, whole=grammar.compiled)
+        tree = place.resolve() if place.is_dir() else wheel.extracted(place, folder, whole=whole)
     # Isolated: what else this Python has installed must not change what is found.
     words = [sys.executable, "-I", "-S"]
-    raw = ask(words, order(grammar, tree, wheel.support(grammar.needs, folder)))
+    pins = wheel.pinned(tree, grammar.beside)
+    beside = [wheel.unpacked(*pin, folder, whole=pin[0] in grammar.compiled) for pin in pins]
+    raw = ask(words, order(grammar, tree, wheel.support(grammar.needs, folder), beside))
     return convert(grammar, raw["version"], raw, source(grammar))
 
 
@@ -46,14 +49,15 @@ def source(grammar: Grammar) -> str:
     return f"the argparse parser of {made}"
 
 
-def order(grammar: Grammar, tree: Path | None, support: Path | None) -> Order:
+def order(grammar: Grammar, tree: Path | None, support: Path | None, beside: Sequence[Path] = ()) -> Order:
     """What `inside.dump` is told to do."""
-    built: Order = {"module": grammar.module}
+    built: Order = {"module": grammar.module, "chain": grammar.chain}
     if grammar.parser is not None:
         built = {"class": grammar.parser.class_, "fill": grammar.parser.fill}
     return built | {
         "distribution": grammar.distribution,
         "tree": str(tree) if tree else None,
+        "beside": [str(each) for each in beside],
         "support": str(support) if support else None,
         "answers": grammar.answers | dict.fromkeys(grammar.nothing),
         "absent": grammar.absent,

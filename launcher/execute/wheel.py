@@ -6,6 +6,7 @@ fetched once, without the compiled parts that make a wheel large.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,23 @@ def extracted(wheel: Path, folder: Path, *, whole: bool = False) -> Path:
         # Somebody else was faster.
         shutil.rmtree(place)
     return kept
+
+
+def pinned(tree: Path, distributions: Sequence[str]) -> list[tuple[str, str]]:
+    """What the unpacked wheel `tree` runs, each with the version that its metadata pins, for whatever extra.
+
+    Raises Refused where it pins none.
+    """
+    texts = [path.read_text(encoding="utf-8") for path in tree.glob("*.dist-info/METADATA")]
+    found = []
+    for name in distributions:
+        pattern = rf"(?m)^Requires-Dist: {re.escape(name)} *(?:\[[^]]*\])? *\(?==([^\s,;)]+)"
+        match = next((match for text in texts for match in [re.search(pattern, text)] if match), None)
+        if match is None:
+            message = f"the metadata of `{tree.name}` pins no version of {name}"
+            raise Refused([Diagnostic("harvest-failed", message, None, exit=1)])
+        found.append((name, match[1]))
+    return found
 
 
 def support(packages: Sequence[str], folder: Path) -> Path:

@@ -86,7 +86,7 @@ class Catalogue:
         """A field of a JSON flag. Its head is looked up as a whole: vLLM joins it before argparse sees it."""
         flag = self._named(name) if self.dotted else None
         path = tuple(tail.split("."))
-        return flag.field(path) if flag and flag.kind == "json" and all(path) else None
+        return flag.field(path) if flag and flag.kind == "json" and not flag.whole and all(path) else None
 
     def _glued(self, key: str) -> Flag | None:
         for mark, target in self.glued.items():
@@ -128,6 +128,10 @@ class Catalogue:
     def suggest(self, key: str, near: Nearest = nearest) -> str | None:
         """The key that was probably meant, spelt as a recipe would, or None; dashes in front and case do not count."""
         bare = key.lstrip("-")
+        head, dot, tail = bare.partition(".")
+        if dot and self.dotted and head not in self._keys:
+            found = near(head, self._keys)
+            return f"{found}.{tail}" if found else None
         return bare if bare in self._keys else near(bare, self._keys)
 
     def alike(self, key: str) -> str | None:
@@ -200,12 +204,13 @@ def stand_in(wanted: str | None, versions: Sequence[str]) -> str | None:
     """The one of `versions` whose catalogue is used for a version that has none: the newest that is not newer,
     else the oldest; the newest where no version is wanted. None where there are none.
     """
-    ordered = sorted(versions, key=_numbers)
-    below = ordered if wanted is None else [one for one in ordered if _numbers(one) <= _numbers(wanted)]
+    ordered = sorted(versions, key=numbers)
+    below = ordered if wanted is None else [one for one in ordered if numbers(one) <= numbers(wanted)]
     return below[-1] if below else next(iter(ordered), None)
 
 
-def _numbers(version: str) -> list[int]:
+def numbers(version: str) -> list[int]:
+    """What versions are compared by."""
     return [int(digits) for digits in re.findall("[0-9]+", version)]
 
 

@@ -6,7 +6,10 @@ from typing import Literal
 from launcher.model.catalogue import Catalogue, Flag
 from launcher.run.record import record
 
-_TOLD = ("kind", "arity", "repeat", "negatives", "choices", "known", "also", "suffixes", "shape", "default")
+_TOLD = (
+    *("kind", "arity", "repeat", "negatives", "choices", "known", "also", "suffixes", "minimum", "maximum"),
+    *("form", "shape", "default"),
+)
 
 
 @record
@@ -47,8 +50,8 @@ def _differences(before: Flag, after: Flag, old: Catalogue, new: Catalogue) -> I
 
 
 def _words(name: str, one: tuple[str, ...], other: tuple[str, ...]) -> Iterator[str]:
-    gone = [f"-{word}" for word in one if word not in other]
-    come = [f"+{word}" for word in other if word not in one]
+    gone = [f"-{word or '``'}" for word in one if word not in other]
+    come = [f"+{word or '``'}" for word in other if word not in one]
     if gone or come:
         yield f"{name} {' '.join((*gone, *come))}"
 

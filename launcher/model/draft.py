@@ -135,7 +135,7 @@ def _tagged(library: Library, program: str, reference: str) -> str | None:
         return None
     host = split["name"].partition("/")[0]
     name = split["name"] if "." in host or ":" in host else f"docker.io/{split['name']}"
-    return split["version"] if library.names().repositories.get(name) == program else None
+    return split["version"] if library.names().tagged(name, program) else None
 
 
 def preamble(linking: Linking, draft: Draft) -> str | None:

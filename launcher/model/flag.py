@@ -30,11 +30,12 @@ class Flag:
     `negatives` are the spellings that switch it off. `joined` is the separator where the program wants a list as one
     word. `choices` is closed and, where `folded`, compared in lower case, where `snake` with underscores; `known` are
     words besides which there may be more. `also` are words that are taken beside values of the kind (`auto`), and
-    `suffixes` those a whole number may have: after any number, and after a whole one only (`k m`, `Ki Mi`).
-    `minimum` and `maximum` bound a number, included. Text must match `pattern`, which people read as `form`. `shape`
-    is the type of a JSON value, in which names stand for `types`. With `apart` the value must be a word of its own.
-    `deprecated` flags still work and `retired` ones end the program, which knows them only to say so; `instead` is
-    what it says to use. `within` is not empty for a field of a JSON flag that is given by itself.
+    `suffixes` those a whole number may have: after any number, and after a whole one only (`k m`, `Ki Mi`). `minimum`
+    and `maximum` bound a number, included. Text must match `pattern`, which people read as `form`. `shape` is the type
+    of a JSON value, in which names stand for `types`. With `apart` the value must be a word of its own, and a JSON
+    value that is `whole` has no fields that are given by themselves. `deprecated` flags still work and `retired` ones
+    end the program, which knows them only to say so; `instead` is what it says to use. `within` is not empty for a
+    field of a JSON flag that is given by itself.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Flag:
     pattern: str = ""
     form: str = ""
     apart: bool = False
+    whole: bool = False
     deprecated: bool = False
     retired: bool = False
     instead: str | None = None

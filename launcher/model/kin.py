@@ -13,17 +13,22 @@ class Names:
 
     `titles` are programs as people write them; `same` are groups of flags with one meaning, program → key; `moved`
     says for a program what to write instead of a flag it has no longer; `repositories` whose tags are versions of
-    which program.
+    which program or programs.
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
     same: Sequence[Mapping[str, str]] = ()
     moved: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    repositories: Mapping[str, str] = field(default_factory=dict)
+    repositories: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
     def title(self, program: str) -> str:
         """The program as people write it."""
         return self.titles.get(program, program)
+
+    def tagged(self, repository: str, program: str) -> bool:
+        """Whether the tags of a repository are versions of the program."""
+        known = self.repositories.get(repository, ())
+        return program == known if isinstance(known, str) else program in known
 
 
 @record

@@ -136,7 +136,7 @@ class Shelf:
         return ["1.0", "2.0"] if program == "eng" else []
 
     def names(self) -> Names:
-        return Names(repositories={"docker.io/vllm/engine": "eng"})
+        return Names(repositories={"docker.io/vllm/engine": "eng", "nvcr.io/nvidia/many": ["other", "eng"]})
 
     def kin(self, program: str, version: str) -> Kin:
         return Kin()

@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -38,9 +37,10 @@ from tests.model.shapes import (
 )
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
-OWN = ("dynamo.frontend", "dynamo.mocker", "envoy", "epp", "pd-sidecar", "sglang", "vllm")
+OWN = ("dynamo.", "envoy", "epp", "pd-sidecar", "sglang/", "vllm/")
 """Programs that no plain argparse stands for; `tests/flags` asks the real parsers of those in Python."""
-SHIPPED = sorted(f"{path.parent.name}/{path.stem}" for path in FLAGS.glob("*/*.json") if path.parent.name not in OWN)
+EVERY = sorted(f"{path.parent.name}/{path.stem}" for path in FLAGS.glob("*/*.json"))
+SHIPPED = [name for name in EVERY if not name.startswith(OWN)]
 
 # What TOML can say, of which every flag takes a part.
 SCALARS = st.one_of(
@@ -153,7 +153,11 @@ CLOSER = ("--kv-transfer-config",)
 
 @pytest.mark.parametrize(("name", "real", "uses"), USES)
 def test_catalogue_and_parser_agree(
-    name: str, real: Callable[[], argparse.ArgumentParser] | None, uses: int, request: pytest.FixtureRequest
+    name: str,
+    real: Callable[[], argparse.ArgumentParser] | None,
+    uses: int,
+    request: pytest.FixtureRequest,
+    figure: Callable[[str], None],
 ) -> None:
     """The program's own parser (`real`), or one built from the catalogue."""
     catalogue = load((FLAGS / f"{name}.json").read_text(encoding="utf-8"))
@@ -167,9 +171,6 @@ def test_catalogue_and_parser_agree(
         counts[agree(program, *drawn)] += 1
 
     agreed()
-    with request.getfixturevalue("capsys").disabled():
-        sys.stdout.write(
-            f"\n{request.node.callspec.id}: {counts[True]} accepted and {counts[False]} refused by both, 0 disagree\n"
-        )
+    figure(f"{request.node.callspec.id}: {counts[True]} accepted and {counts[False]} refused by both, 0 disagree")
     assert counts[True] > 20
     assert counts[False] > 20

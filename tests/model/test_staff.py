@@ -153,6 +153,7 @@ REFERENCES = [
     ("docker://vllm/engine:0.33.0@sha256:" + "a" * 64, "0.33.0"),
     ("docker.io#vllm/engine:v0.5.16.post1-cu129-amd64", "0.5.16.post1"),
     ("docker.io/vllm/engine:1.3.0rc24", "1.3.0rc24"),
+    ("nvcr.io/nvidia/many:1.6.1", "1.6.1"),
     ("docker.io/vllm/engine:nightly-0123", "1.0"),
     ("docker.io/vllm/engine", "1.0"),
     ("docker.io/vllm/other:v0.33.0", "1.0"),

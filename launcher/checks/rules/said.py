@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from launcher.checks.case import Case
+from launcher.checks.flagnames import engine
 from launcher.checks.flags import drift
 from launcher.model.catalogue import Catalogue
 from launcher.model.given import Given
@@ -37,9 +38,10 @@ def marked(finding: Diagnostic, label: Label) -> Diagnostic:
 
 
 def said(case: Case, program: str) -> Iterator[Said]:
-    """The roles that run `program` and have flags."""
+    """The roles that run `program`, or take its flags, and have flags."""
     for role in case.job.roles:
-        if role.manifest.program.name == program and role.catalogue is not None and role.flags:
+        name = role.manifest.program.name or ""
+        if engine(name) == program and role.catalogue is not None and role.flags:
             yield Said(role, role.catalogue)
 
 

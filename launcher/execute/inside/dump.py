@@ -31,17 +31,21 @@ def described(parser: argparse.ArgumentParser, types: Any) -> dict[str, Any]:
     """The parser's actions and what holds between them, as JSON-ready data; `types` collects classes of JSON."""
     groups = parser._mutually_exclusive_groups
     old = getattr(parser, "_deprecated", ())
+    last = getattr(parser, "parsers", [parser])[-1]._actions
     return {
         "prefixes": parser.allow_abbrev,
         "exclusive": [[a.option_strings[0] for a in g._group_actions if a.option_strings] for g in groups],
-        "actions": [dict(action(each, types), deprecated=each in old or deprecated(each)) for each in parser._actions],
+        "actions": [
+            dict(action(each, types), deprecated=each in old or deprecated(each), ahead=each not in last)
+            for each in parser._actions
+        ],
     }
 
 
 def action(each: argparse.Action, types: Any) -> dict[str, Any]:
     """One action as data."""
     return {
-        "action": type(each).__name__,
+        "action": family(each),
         "spellings": spellings(each, types.registered),
         "negatives": sorted(getattr(each, "negative_option_strings", ())),
         "nargs": each.nargs,
@@ -55,6 +59,14 @@ def action(each: argparse.Action, types: Any) -> dict[str, Any]:
     }
 
 
+FAMILIES = (argparse.BooleanOptionalAction, argparse._ExtendAction, argparse._AppendAction)
+
+
+def family(each: argparse.Action) -> str:
+    """Name of the action's class, or of argparse's own that it is made of, where that says what the flag does."""
+    return next((known.__name__ for known in FAMILIES if isinstance(each, known)), type(each).__name__)
+
+
 def mentioned(each: argparse.Action) -> Any:
     """The other flag that the help of a deprecated one speaks of, or None."""
     others = [word for word in OTHER.findall(each.help or "") if word not in each.option_strings]
@@ -63,13 +75,13 @@ def mentioned(each: argparse.Action) -> Any:
 
 def spellings(each: argparse.Action, registered: Any) -> list[str]:
     """Every spelling the parser takes: some programs hide spellings from help by taking them off the action."""
-    shown = list(each.option_strings)
+    shown = [spelling for spelling in each.option_strings if registered.get(spelling, each) is each]
     return shown + [spelling for spelling, owner in registered.items() if owner is each and spelling not in shown]
 
 
 def deprecated(each: argparse.Action) -> bool:
     """Whether the action says of itself that it is going."""
-    said = bool(getattr(each, "deprecated", False)) or type(each).__name__.startswith("Deprecated")
+    said = bool(getattr(each, "deprecated", False)) or type(each).__name__.lstrip("_").startswith("Deprecated")
     return said or GOING.search(each.help or "") is not None
 
 

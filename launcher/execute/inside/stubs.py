@@ -180,10 +180,10 @@ class Module(types.ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds what nothing else has found, where code below `root` asks for it."""
+    """Finds what nothing else has found, where code below one of `roots` asks for it."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
+    def __init__(self, roots: Any) -> None:
+        self.roots = tuple(roots)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """A made-up module, or None."""
@@ -203,7 +203,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if file.endswith("importlib/util.py"):
                 return False
             if not file.startswith("<frozen importlib") and not file.endswith("importlib/__init__.py"):
-                return bool(file.startswith(self.root))
+                return bool(file.startswith(self.roots))
             frame = frame.f_back
         return False
 
@@ -220,8 +220,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 class Forced(Finder):
     """Finds modules that are there and must not be used: those named, and all below them."""
 
-    def __init__(self, root: str, names: Any) -> None:
-        super().__init__(root)
+    def __init__(self, roots: Any, names: Any) -> None:
+        super().__init__(roots)
         self.names = frozenset(names)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -229,16 +229,16 @@ class Forced(Finder):
         return importlib.machinery.ModuleSpec(name, self, is_package=True) if name in self.names else None
 
 
-def install(root: str, answers: Any, forced: Any, absent: Any) -> None:
-    """From now on imports below `root` find everything but what is `absent`.
+def install(roots: Any, answers: Any, forced: Any, absent: Any) -> None:
+    """From now on imports below `roots` find everything but what is `absent`.
 
     Modules that are `forced` are made up though they are there. A name in `answers` that ends in `()` is a function's.
     """
     for name, value in answers.items():
         ANSWERS[name.removesuffix("()")] = _constant(value) if name.endswith("()") else value
-    sys.meta_path.insert(0, Forced(root, forced))
+    sys.meta_path.insert(0, Forced(roots, forced))
     ABSENT.update(absent)
-    sys.meta_path.append(Finder(root))
+    sys.meta_path.append(Finder(roots))
     real = importlib.metadata.version
 
     def version(distribution_name: str) -> str:
