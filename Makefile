@@ -108,7 +108,7 @@ $(VENV)/dev: $(VENV)/made pyproject.toml constraints.txt
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $(VENV)/demo $@
 
-$(SOURCES): tests/flags/sources.py manifests/flags/vllm/grammar.toml manifests/flags/sglang/grammar.toml | $(VENV)/dev
+$(SOURCES): $(wildcard tests/flags/s*) $(wildcard manifests/flags/*/grammar.toml) | $(VENV)/dev
 	@echo "fetching the source of engines into $(VENV)/sources (once)"
 	@$(BIN)/python -m tests.flags.sources
 	@touch $@

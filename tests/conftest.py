@@ -1,4 +1,4 @@
-"""What every suite shares: seconds per suite, no skipping in CI, golden files, a Python 3.9."""
+"""What every suite shares: seconds per suite and figures, no skipping in CI, golden files, a Python 3.9."""
 
 import os
 import shutil
@@ -16,6 +16,9 @@ settings.register_profile("launch", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "launch")
 
+FIGURE = "figure"
+"""Name of a property of a test that is printed at the end of the run."""
+
 
 class Suites:
     """Counts tests and seconds of each folder of `tests/`; with `CI` set, a skipped test is a failed run."""
@@ -24,8 +27,11 @@ class Suites:
         self.seconds: Counter[str] = Counter()
         self.tests: Counter[str] = Counter()
         self.skipped = 0
+        self.figures: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.figures += [str(value) for name, value in report.user_properties if name == FIGURE]
         suite = self.suite(report.nodeid)
         self.seconds[suite] += report.duration  # type: ignore[assignment]
         self.tests[suite] += report.when == "call"
@@ -45,6 +51,10 @@ class Suites:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.figures:
+            terminalreporter.section("figures")
+            for figure in sorted(self.figures):
+                terminalreporter.line(figure)
         terminalreporter.section("seconds per suite")
         for suite, seconds in sorted(self.seconds.items()):
             terminalreporter.line(f"{seconds:8.1f} s  {self.tests[suite]:5} tests  {suite}")
@@ -64,6 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     config.pluginmanager.register(Suites())
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Print a line at the end of the run, wherever the test runs: what was counted."""
+    return lambda text: record_property(FIGURE, text)
 
 
 @pytest.fixture

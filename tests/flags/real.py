@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from tests.model import argv
 ROOT = Path(__file__).parents[2]
 TRIAL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.flags import trial; trial.main(sys.argv[1])"
 # Rules between flags are the engines' own, looked at once the command line is read.
+PYTHON = {"str": str, "int": int, "float": (int, float)}
 FLAGGED = [rule for rule in CHECKS.values() if rule.__module__.startswith("launcher.checks.flag")]
 
 
@@ -68,14 +69,20 @@ def theirs(real: Real, catalogue: Catalogue, use: Use) -> tuple[bool, str]:
         return False, answer["said"]
     if use.value is False and not words:
         return False, "was told nothing"
+    if "path" in answer:
+        return isinstance(use.value, str) and str(PurePosixPath(use.value)) == answer["path"], answer["path"]
     if flag is None or "value" not in answer:
         return True, answer.get("opaque", "")
+    if flag.deprecated and not answer["plain"] and not isinstance(use.value, list):
+        # It is kept as the new flag's, where that is.
+        return isinstance(use.value, PYTHON.get(flag.kind, object)), "has what the new flag would have"
     return arrived(flag, use.value, answer["value"], words), f"has {str(answer['value'])[:80]}"
 
 
 def arrived(flag: Flag, value: Any, told: Any, words: Sequence[str]) -> bool:
     """Whether what the program has is what was written, where that can be said."""
-    if flag.kind == "mixed" and flag.arity is None and not isinstance(value, str | dict):
+    items = value if isinstance(value, list) and flag.arity in ("*", "+") else [value]
+    if flag.kind == "mixed" and not all(isinstance(item, str | dict) for item in items):
         return False
     if unsaid(flag, value) or (value == [] and not words):
         return True
@@ -83,9 +90,6 @@ def arrived(flag: Flag, value: Any, told: Any, words: Sequence[str]) -> bool:
         return _json(value if isinstance(value, str) else told)
     if flag.kind == "bool" or isinstance(value, bool):
         return isinstance(value, bool) and (flag.kind == "bool" or flag.arity == "?")
-    if flag.deprecated and not isinstance(value, list):
-        # Some store what the new flag would have.
-        return True
     if flag.joined is not None and flag.kind == "str" and isinstance(told, list):
         return [str(item) for item in told] == [str(item) for item in argv.meant(flag, value)]
     if flag.snake and isinstance(value, str):

@@ -5,12 +5,15 @@ Run by the Python that has the program, or by ours beside its unpacked wheel; st
 
 import argparse
 import json
+import pathlib
 import sys
 from typing import Any
 
 from launcher.execute.inside import parsers
 
 TOO_LONG = 128 * 1024
+PLAIN = (argparse._StoreAction, argparse._AppendAction)
+"""Actions that keep what they are given."""
 
 
 class Refused(ValueError):
@@ -33,8 +36,11 @@ def answer(parser: argparse.ArgumentParser, base: list[str], words: list[str], n
     except (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         return {"taken": False, "said": repr(error)[:200]}
     value = getattr(found, action.dest, None) if action is not None else None
+    plain = isinstance(action, PLAIN)
+    if isinstance(value, pathlib.PurePath):
+        return {"taken": True, "path": str(value)}
     try:
-        return {"taken": True, "value": json.loads(json.dumps(value))}
+        return {"taken": True, "plain": plain, "value": json.loads(json.dumps(value))}
     except (TypeError, ValueError):
         return {"taken": True, "opaque": repr(value)[:200]}
 
@@ -44,7 +50,8 @@ def main(order: str) -> None:
     out, sys.stdout = sys.stdout, sys.stderr
     wanted = json.loads(order)
     parser = parsers.build(wanted)
-    parser.error = refuse  # type: ignore[method-assign]
+    for one in getattr(parser, "parsers", [parser]):
+        one.error = refuse
     for line in sys.stdin:
         asked = json.loads(line)
         json.dump(answer(parser, wanted["base"], asked["words"], asked["name"]), out)
