@@ -2,7 +2,6 @@
 
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,11 @@ import pytest
 from launcher.execute import harvest, wheel
 from launcher.execute.conversion import convert
 from launcher.model.catalogue import Flag, dump
-from launcher.model.grammar import Grammar, complete
+from launcher.model.grammar import Grammar
 from launcher.text.diagnostic import Refused
+from tests.execute.wheels import installed, packed
+
+__all__ = ["installed"]
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
 EVERY = """
@@ -51,53 +53,6 @@ FOUND = [
     Flag("--two", ("--two",), kind="bool", default=True),
 ]
 
-# A program whose parser is read by functions and classes of its own, and which imports what is not there.
-SERVER = """
-import dataclasses, enum, pydantic
-import gigantic.ops
-from gigantic import Layer, jit
-from pydantic import field_validator
-
-class Mode(enum.IntEnum):
-    OFF = 0
-    FAST = 3
-
-@pydantic.dataclasses.dataclass(config={"extra": "forbid"})
-class Inner:
-    size: int = pydantic.Field(default=1, ge=1, lt=9)
-
-@pydantic.dataclasses.dataclass(config={"extra": "forbid"})
-class Config:
-    role: "str | None" = None
-    mode: Mode = Mode.OFF
-    inner: Inner | None = None
-    parts: list[float] = dataclasses.field(default_factory=list)
-    made: int = dataclasses.field(init=False, default=0)
-
-    @field_validator("mode", mode="before")
-    @classmethod
-    def _named(cls, value):
-        return Mode[value.upper()] if isinstance(value, str) else value
-
-class Attention(Layer):
-    @jit
-    def forward(self): return gigantic.ops.fast(self) + 1
-
-def optional(inner):
-    def read(text): return None if text == "None" else inner(text)
-    return read
-
-def config(text, cls=Config): return pydantic.TypeAdapter(cls).validate_json(text)
-
-PARSERS = {"b": 1, "a": 2}
-if gigantic.cuda.is_available(): raise AssertionError("answered wrongly")
-
-def fill(parser):
-    parser.add_argument("--config", type=optional(config))
-    parser.add_argument("--limit", type=optional(int), choices=[1, 2, None])
-    parser.add_argument("--parser")
-    return parser
-"""
 GRAMMAR = """
 schema = 1
 name = "server"
@@ -162,25 +117,6 @@ def test_every_kind_of_action_becomes_a_flag(tmp_path: Path, monkeypatch: pytest
     assert unread == ["--odd"]
 
 
-def packed(folder: Path, name: str = "server", text: str = SERVER, metadata: str = "") -> Path:
-    """A wheel of the program."""
-    path = folder / f"{name}-2.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}.py", text)
-        archive.writestr(f"{name}.so", b"compiled")
-        head = f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n"
-        archive.writestr(f"{name}-2.0.dist-info/METADATA", head + metadata)
-    return path
-
-
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """pydantic, as `needs` would install it."""
-    here = Path(next(entry for entry in sys.path if (Path(entry) / "pydantic").is_dir()))
-    monkeypatch.setattr(wheel, "support", lambda packages, folder: here)
-    return here
-
-
 def test_a_wheel_is_read_without_what_it_imports(tmp_path: Path, installed: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made, unread = harvest.from_wheel(grammar(GRAMMAR), None, packed(tmp_path))
@@ -206,67 +142,6 @@ def test_a_wheel_is_kept_and_its_compiled_part_only_where_it_is_wanted(tmp_path:
     assert wheel.unpacked("server", "2.0", tmp_path / "kept") == first
     whole = wheel.extracted(packed(tmp_path), tmp_path / "kept", whole=True)
     assert (whole / "server.so").read_bytes() == b"compiled"
-
-
-# Three parsers, each of which reads what those before it have left; the wheel pins what the last one is.
-WORKER = """
-import argparse, asyncio, engine
-async def parse_args(words):
-    own = argparse.ArgumentParser(allow_abbrev=False)
-    own.add_argument("--tag", type=engine.config)
-    own.add_argument("--seed", type=int)
-    _, rest = own.parse_known_args(words)
-    router = argparse.ArgumentParser(add_help=False)
-    router.add_argument("--mode", action=argparse.BooleanOptionalAction)
-    _, rest = router.parse_known_args(rest)
-    engine.parser().parse_args(rest)
-    raise AssertionError("the program must not run")
-"""
-ENGINE = """
-import argparse, gigantic, json
-def config(text): return json.loads(text)
-def parser():
-    made = argparse.ArgumentParser()
-    made.add_argument("--seed", type=float)
-    made.add_argument("--table", type=config)
-    made.add_argument("--model", required=True)
-    return made
-"""
-LIKE = """
-schema = 1
-name = "worker"
-like = ["engine"]
-distribution = "worker"
-beside = ["engine"]
-module = ["worker:parse_args", "--model", "m"]
-chain = 3
-"""
-
-
-def test_parsers_that_read_one_after_another_are_one(
-    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    engine = tomllib.loads('schema = 1\nname = "engine"\ndotted = true\n[types]\nconfig = { kind = "json" }\n')
-    whole = Grammar.model_validate(complete(tomllib.loads(LIKE), {"engine": engine}.get))
-    metadata = 'Requires-Dist: other\nRequires-Dist: engine[fast]==2.0; extra == "engine"\n'
-    wheel.extracted(packed(tmp_path, name="engine", text=ENGINE), tmp_path / "cache" / "launch" / "sources")
-    made = harvest.from_wheel(whole, None, packed(tmp_path, name="worker", text=WORKER, metadata=metadata)).catalogue
-    assert list(made.flags.values()) == [
-        Flag("--tag", ("--tag",), kind="json", whole=True),
-        Flag("--seed", ("--seed",), kind="int"),
-        Flag("--mode", ("--mode",), kind="bool", negatives=("--no-mode",)),
-        Flag("--table", ("--table",), kind="json"),
-        Flag("--model", ("--model",)),
-    ]
-    assert made.find("table.a") is not None
-    assert made.find("tag.a") is None
-
-
-def test_what_a_wheel_does_not_pin_is_refused(tmp_path: Path) -> None:
-    tree = wheel.extracted(packed(tmp_path), tmp_path / "kept")
-    with pytest.raises(Refused, match=r"`server-2\.0` pins no version of engine"):
-        wheel.pinned(tree, ["engine"])
 
 
 BROKEN = [

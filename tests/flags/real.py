@@ -17,7 +17,7 @@ from tests.model import argv
 ROOT = Path(__file__).parents[2]
 TRIAL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.flags import trial; trial.main(sys.argv[1])"
 # Rules between flags are the engines' own, looked at once the command line is read.
-PYTHON = {"str": str, "int": int, "float": (int, float)}
+PYTHON: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 FLAGGED = [rule for rule in CHECKS.values() if rule.__module__.startswith("launcher.checks.flag")]
 
 
@@ -75,7 +75,7 @@ def theirs(real: Real, catalogue: Catalogue, use: Use) -> tuple[bool, str]:
         return True, answer.get("opaque", "")
     if flag.deprecated and not answer["plain"] and not isinstance(use.value, list):
         # It is kept as the new flag's, where that is.
-        return isinstance(use.value, PYTHON.get(flag.kind, object)), "has what the new flag would have"
+        return isinstance(use.value, PYTHON.get(flag.kind, (object,))), "has what the new flag would have"
     return arrived(flag, use.value, answer["value"], words), f"has {str(answer['value'])[:80]}"
 
 

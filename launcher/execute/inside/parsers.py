@@ -105,7 +105,7 @@ class Chain(argparse.ArgumentParser):
         registered = self._option_string_actions
         return not action.option_strings or any(registered.get(each) is action for each in action.option_strings)
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What they make of `args`. Where two have one attribute, it is that of the first."""
         found = []
         for one in self.parsers[:-1]:
