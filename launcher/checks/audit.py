@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.checks import site
+from launcher.checks import images, site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
@@ -129,6 +129,13 @@ AUDITS: Mapping[str, Audit] = {
     "pyxis-absent": site.pyxis_absent,
     "mpi-unknown": site.mpi_unknown,
     "account-unknown": site.account_unknown,
+    "image-absent": images.image_absent,
+    "image-unseen": images.image_unseen,
+    "image-of-other-nodes": images.image_of_other_nodes,
+    "image-lacks-program": images.image_lacks_program,
+    "image-version": images.image_version,
+    "variable-shadowed": images.variable_shadowed,
+    "driver-refused": images.driver_refused,
 }
 """Code → audit; its docstring is what `launch explain CODE` prints."""
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from launcher.model.facts import (
     Answer,
     Facts,
     Folder,
+    Header,
     Module,
     Mpis,
     Options,
@@ -29,6 +31,7 @@ from launcher.model.facts import (
     Program,
     Question,
     Syntax,
+    Tag,
     Variable,
 )
 from launcher.model.job import Job
@@ -140,7 +143,15 @@ def _syntax(question: Syntax) -> Answer:
     return Answer(yes=False, text=complaint[0].removeprefix("bash: ") if complaint else "no reason given")
 
 
+def _image(question: Tag | Header) -> Answer:
+    # Nothing else asks registries, and httpx takes longer to import than all the rest.
+    found: Answer = import_module("launcher.execute.images.answers").answer(question)
+    return found
+
+
 _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
+    Tag: _image,
+    Header: _image,
     Port: _port,
     Variable: _variable,
     Program: _program,

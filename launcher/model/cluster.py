@@ -175,4 +175,8 @@ class Cluster(Table):
         str,
         Annotated[Image, _OrReference()],
     ] = Field(default={}, description="alias → reference, or a table")
+    plain_http: list[str] = Field(
+        default=[],
+        description="registries (`host:port`) that are asked without TLS; those of this machine always are",
+    )
     models: dict[str, Annotated[str, Field(min_length=1)]] = Field(default={}, description="alias → path")

@@ -72,7 +72,29 @@ class Accounts:
     """Which accounts may this user charge? Not `yes` where Slurm keeps no accounts, or tells none."""
 
 
-Question = Port | Variable | Program | Module | Syntax | Folder | Partitions | Options | Mpis | Accounts
+@record
+class Tag:
+    """What does the registry have under `reference`, for nodes of `arch` (empty: of any)? `programs` and `packages`
+    are looked for where that costs little. A `plain` registry speaks no TLS.
+    """
+
+    reference: str
+    arch: str
+    programs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    plain: bool = False
+
+
+@record
+class Header:
+    """What is the image file at `path`? Which of `programs` and `packages` (of Python) are in it?"""
+
+    path: str
+    programs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+Question = Port | Variable | Program | Module | Syntax | Folder | Partitions | Options | Mpis | Accounts | Tag | Header
 
 
 @record
@@ -88,9 +110,34 @@ class Partition:
 
 
 @record
+class Image:
+    """What is known of an image. `digest` is what its reference names, of a file empty; `arch` as `uname -m` has it.
+
+    `env` are `NAME=VALUE`. `programs` are those of the question's that are there, None where nobody could look;
+    `shell` whether there is an `sh`. `versions` are of Python packages. `size` in bytes: what is downloaded, or the
+    file.
+    """
+
+    size: int
+    digest: str = ""
+    manifest: str = ""
+    config: str = ""
+    arch: str | None = None
+    env: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
+    workdir: str = ""
+    user: str = ""
+    programs: tuple[str, ...] | None = None
+    shell: bool | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    mtime: int = 0
+
+
+@record
 class Answer:
     """`yes`, or not and `text` says what was found instead; `where` says where it was looked for. Questions for a list
-    are answered by `words`, or `partitions`; `run` is a run of ours that a port belongs to.
+    are answered by `words`, or `partitions`; `run` is a run of ours that a port belongs to. Those about images are
+    answered by `image`, or `fault` (what kind of no) and `advice`.
     """
 
     yes: bool
@@ -99,6 +146,9 @@ class Answer:
     run: str | None = None
     words: tuple[str, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    image: Image | None = None
+    fault: str = ""
+    advice: str | None = None
 
 
 Facts = Mapping[Question, Answer]

@@ -1,0 +1,221 @@
+"""Audits of images: what registries and files have, against what the roles need of them."""
+
+from collections.abc import Iterator, Mapping
+
+from launcher.images import reference
+from launcher.images.reference import Daemon, number
+from launcher.images.reference import File as ImageFile
+from launcher.images.require import cuda, required, unmet
+from launcher.model.facts import Answer, Facts, Header, Image, Question, Tag
+from launcher.model.job import Job, Role
+from launcher.plan.starter import early
+from launcher.plan.step import Plan
+from launcher.run.record import record
+from launcher.run.script import OPEN
+from launcher.text.diagnostic import Diagnostic, Place, Severity
+
+Finding = Diagnostic | Question
+
+_ENV_SINCE = (0, 15)
+
+
+@record
+class Use:
+    """A role of the plan whose image can be asked about, the question, and the answer where there is one."""
+
+    role: Role
+    question: Tag | Header
+    programs: tuple[str, ...]
+    answer: Answer | None
+
+    @property
+    def image(self) -> Image | None:
+        """What is known of the image."""
+        return self.answer.image if self.answer is not None else None
+
+    @property
+    def place(self) -> Place:
+        """Where the reference was written."""
+        return self.role.place("reference")
+
+
+def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """An image is not there, not shown to you, or no whole image
+
+    A registry is asked for its manifest, nothing is pulled: no such tag, or one for other users alone, would end the
+    job on its nodes. Of a file the header is read: a text file, a pointer of Git LFS, a `.sqsh` that a dead import cut
+    short start nothing. Logins are looked for where Docker, podman, enroot and Apptainer keep them (guide on images).
+    """
+    for use in _uses(job, plan, facts):
+        if use.answer is None:
+            yield use.question
+        elif use.answer.fault in ("absent", "denied", "faulty"):
+            yield _finding("image-absent", use, use.answer.text, use.answer.advice)
+
+
+def image_unseen(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """Nothing could be found out about an image
+
+    Its registry does not answer here, has been asked too often, or may not be asked (`LAUNCH_OFFLINE`). The nodes may
+    have more luck, so this is a warning.
+    """
+    for use in _uses(job, plan, facts):
+        if use.answer is not None and use.answer.fault in ("unreachable", "limited", "offline"):
+            text, advice = use.answer.text, use.answer.advice
+            yield _finding("image-unseen", use, text, advice, Severity.WARNING)
+
+
+def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """An image is for nodes of another architecture
+
+    `arch` of the cluster file says what its compute nodes are. enroot takes what a registry gives it, whatever the
+    nodes are, and the program then ends with "exec format error". A tag tells nothing: the registry is asked, and of a
+    file the first bytes of a program in it.
+    """
+    arch = job.cluster.arch
+    for use in _uses(job, plan, facts):
+        image = use.image
+        if use.answer is not None and use.answer.fault == "platform":
+            yield _finding("image-of-other-nodes", use, use.answer.text, use.answer.advice)
+        elif arch and image is not None and image.arch is not None and image.arch != arch:
+            message = f"the image of role `{use.role.name}` is for {image.arch}, and the nodes are {arch}"
+            advice = f"`launch images set {use.role.image or 'ALIAS'} REFERENCE --arch {arch}`"
+            yield _finding("image-of-other-nodes", use, message, advice)
+
+
+def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """An image lacks a program that its role runs, or a shell
+
+    pyxis, Apptainer and the launcher enter a container by `sh`, which distroless images have not. What a role runs
+    beside is the first word of its command, `bash` for nothing but preambles that ask for it, and what `needs` of its
+    role manifest lists. Found in files by `unsquashfs`; a registry's image is looked into where it is small.
+    """
+    for use in _uses(job, plan, facts):
+        image = use.image
+        if image is None:
+            continue
+        if image.shell is False:
+            message = f"the image of role `{use.role.name}` has no shell (`sh`), which a container is entered by"
+            advice = "take one with a shell, or build one: `launch images build`"
+            yield _finding("image-lacks-program", use, message, advice)
+        missing = [name for name in use.programs if image.programs is not None and name not in image.programs]
+        for name in missing if image.shell is not False else ():
+            message = f"the image of role `{use.role.name}` has no program `{name}`"
+            yield _finding("image-lacks-program", use, message, "is it the right image? a preamble may install it")
+
+
+def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """An image has another version of the role's program than is said
+
+    Flags are checked against the catalogue of the version that recipe, alias or role manifest say. What the image has
+    tells the folder that pip left in it. This is a warning.
+    """
+    for use in _uses(job, plan, facts):
+        found = dict(use.image.versions).get(use.role.manifest.program.name or "") if use.image else None
+        if found is not None and use.role.version is not None and found != use.role.version:
+            name = use.role.manifest.program.name
+            message = f"the image of role `{use.role.name}` has {name} {found}, and {use.role.version} is checked"
+            advice = f"`launch images set {use.role.image or 'ALIAS'} --version {name}={found}`"
+            yield _finding("image-version", use, message, advice, Severity.WARNING)
+
+
+def variable_shadowed(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """The image sets a variable that the role sets as well, and the image's value wins
+
+    pyxis gives a container the image's environment above the job's, but for the variables it is told by name. Values
+    of several lines and those of `env_from` cannot be named, and pyxis before 0.15 takes no names at all.
+    """
+    if job.cluster.runtime != "pyxis":
+        return
+    for use in _uses(job, plan, facts):
+        if use.image is None:
+            continue
+        theirs = dict(each.partition("=")[::2] for each in use.image.env)
+        for name, path in _unnamed(use.role, job):
+            if name in theirs:
+                message = f"role `{use.role.name}` sets `{name}`, and so does its image, whose value wins"
+                place = use.role.place(*path)
+                advice = f"the image has `{theirs[name][:60]}`; set it in the preamble: `export {name}=…`"
+                yield Diagnostic("variable-shadowed", message, place, help=advice, exit=4)
+
+
+def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """The image wants a newer GPU driver than the nodes have
+
+    CUDA images say so in `NVIDIA_REQUIRE_CUDA`, and the hook that brings GPUs into a container then does not start it:
+    "unsatisfied condition: cuda>=13.0". `[node] driver` of the cluster file says what the nodes have.
+    `NVIDIA_DISABLE_REQUIRE = "1"` in the role's environment switches the hook's look off. Apptainer does not look, so
+    there it is a warning.
+    """
+    driver = job.cluster.node.driver
+    for use in _uses(job, plan, facts):
+        if driver is None or use.image is None or not use.role.gpus or "NVIDIA_DISABLE_REQUIRE" in use.role.env:
+            continue
+        wanted = required(use.image.env)
+        if wanted is None or not unmet(wanted, driver):
+            continue
+        has = f"{driver}, which runs CUDA {cuda(driver)}" if cuda(driver) else driver
+        message = f"the image of role `{use.role.name}` requires `{wanted.split()[0]}`; the nodes' driver is {has}"
+        severity = Severity.ERROR if job.cluster.runtime == "pyxis" else Severity.WARNING
+        yield _finding("driver-refused", use, message, "take an image for an older CUDA", severity)
+
+
+def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
+    """Reference → what is asked about it: once, for all roles that share it."""
+    needs: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for step in plan.steps if job.cluster.runtime != "none" else ():
+        role = next((each for each in job.roles if each.name == step.role), None)
+        if role is None or role.reference is None:
+            continue
+        programs, packages = needs.setdefault(role.reference, ({}, {}))
+        programs.update(dict.fromkeys(_programs(role, step.words)))
+        name = role.manifest.program.name
+        packages.update({name: None} if name else {})
+    made = ((text, _question(text, job, tuple(sorted(p)), tuple(sorted(k)))) for text, (p, k) in needs.items())
+    return {text: question for text, question in made if question is not None}
+
+
+def _question(text: str, job: Job, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:
+    try:
+        source = reference.parse(text)
+    except ValueError:
+        return None
+    if isinstance(source, Daemon):
+        return None
+    if isinstance(source, ImageFile):
+        return Header(source.path, programs, packages)
+    plain = source.registry in job.cluster.plain_http
+    return Tag(str(source), job.cluster.arch or "", programs, packages, plain)
+
+
+def _uses(job: Job, plan: Plan, facts: Facts) -> Iterator[Use]:
+    asked = questions(job, plan)
+    for role in job.roles:
+        question = asked.get(role.reference or "")
+        steps = [step for step in plan.steps if step.role == role.name]
+        if question is not None and steps:
+            programs = tuple(dict.fromkeys(_programs(role, steps[0].words)))
+            yield Use(role, question, programs, facts.get(question))
+
+
+def _programs(role: Role, words: tuple[str, ...]) -> list[str]:
+    """Programs the role runs; a preamble may well install them, so then there are none to miss."""
+    if role.setup is not None:
+        return []
+    first = words[0] if words else ""
+    return [*role.manifest.program.needs, *([first] if first and OPEN not in first else [])]
+
+
+def _unnamed(role: Role, job: Job) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """Variables of a role that reach its container without being named, and where they were written."""
+    version = number(job.cluster.versions.pyxis or "")
+    old = bool(version) and version < _ENV_SINCE
+    named = ((name, value) for name, value in role.env.items() if not early(name))
+    yield from ((name, ("env", name)) for name, value in named if old or "\n" in value)
+    yield from ((name, ("env_from", index)) for index, name in enumerate(role.env_from))
+
+
+def _finding(
+    code: str, use: Use, message: str, advice: str | None = None, severity: Severity = Severity.ERROR
+) -> Diagnostic:
+    return Diagnostic(code, message, use.place, severity, help=advice, exit=4)

@@ -1,0 +1,21 @@
+"""Why something about an image could not be found out or done."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform"]
+"""`absent`: there is none; `denied`: not for this user; `limited`: asked too often; `unreachable`: no answer, or a
+broken one; `faulty`: the answer is wrong; `offline`: nobody may be asked; `platform`: none for the architecture.
+"""
+
+
+@dataclass(eq=False)
+class Failure(Exception):
+    """`message` is a lower-case phrase that stands alone, `advice` says what to do."""
+
+    kind: Kind
+    message: str
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        return self.message

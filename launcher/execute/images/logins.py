@@ -1,0 +1,130 @@
+"""Credentials for registries, where people have put them: files, credential helpers, the environment.
+
+Asked in this order, the first that knows the registry counts: `DOCKER_AUTH_CONFIG` (the text of a `config.json`),
+enroot's `.credentials` where the reference names a user or Docker has none, `REGISTRY_AUTH_FILE`, Docker's
+`config.json` with its helpers, podman's `auth.json`, `APPTAINER_DOCKER_USERNAME` and `…_PASSWORD`.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from launcher.execute.images.failure import Failure
+from launcher.images import login
+from launcher.images.login import Login
+from launcher.images.reference import Reference
+from launcher.run import account
+
+_SECONDS = 10.0
+
+
+@dataclass
+class Logins:
+    """Looks each registry up once."""
+
+    environ: Mapping[str, str]
+    _found: dict[tuple[str, str, str | None], Login | None] = field(default_factory=dict)
+
+    def login(self, wanted: Reference) -> Login | None:
+        """Who asks for an image; None for nobody in particular. Raises Failure for what is there and cannot be used."""
+        key = wanted.registry, wanted.repository, wanted.user
+        if key not in self._found:
+            self._found[key] = next((found for found in self._ways(wanted) if found is not None), None)
+        return self._found[key]
+
+    def _ways(self, wanted: Reference) -> Iterator[Login | None]:
+        if wanted.user is not None:
+            yield self._netrc(wanted)
+        yield self._text(wanted)
+        for path in self._files():
+            data = _json(path)
+            if data is not None:
+                yield self._helped(data, wanted, path) or login.docker(
+                    data, wanted.registry, wanted.repository, str(path)
+                )
+        yield self._netrc(wanted)
+        yield self._apptainer()
+
+    def _text(self, wanted: Reference) -> Login | None:
+        text = self.environ.get("DOCKER_AUTH_CONFIG")
+        if not text:
+            return None
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise Failure("denied", "`DOCKER_AUTH_CONFIG` is no JSON", "it holds the text of a `config.json`") from None
+        return login.docker(data, wanted.registry, wanted.repository, "`DOCKER_AUTH_CONFIG`") if data else None
+
+    def _files(self) -> Iterator[Path]:
+        home = account.known(self.environ).get("HOME", "/")
+        if named := self.environ.get("REGISTRY_AUTH_FILE"):
+            yield Path(named)
+        yield Path(self.environ.get("DOCKER_CONFIG") or f"{home}/.docker") / "config.json"
+        if runtime := self.environ.get("XDG_RUNTIME_DIR"):
+            yield Path(runtime) / "containers" / "auth.json"
+        yield Path(self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config") / "containers" / "auth.json"
+
+    def _helped(self, data: Mapping[str, Any], wanted: Reference, path: Path) -> Login | None:
+        named = login.helper(data, wanted.registry)
+        if named is None:
+            return None
+        program, server = f"docker-credential-{named[0]}", named[1]
+        try:
+            done = subprocess.run(
+                [program, "get"],
+                input=server.encode(),
+                capture_output=True,
+                timeout=_SECONDS,
+                env=dict(self.environ),
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = "did not answer" if isinstance(error, subprocess.TimeoutExpired) else "cannot be run"
+            advice = f"`{path}` names it for `{wanted.registry}`"
+            raise Failure("denied", f"the credential helper `{program}` {reason}", advice) from error
+        if done.returncode != 0:
+            return None  # it has none for this registry
+        try:
+            said = json.loads(done.stdout)
+            user, secret = str(said["Username"]), str(said["Secret"])
+        except (ValueError, KeyError, TypeError):
+            raise Failure("denied", f"the credential helper `{program}` answers with no login") from None
+        return Login(user, secret, program, token=user == login.TOKEN_USER)
+
+    def _netrc(self, wanted: Reference) -> Login | None:
+        home = account.known(self.environ).get("HOME", "/")
+        folder = self.environ.get("ENROOT_CONFIG_PATH") or (
+            f"{self.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/enroot"
+        )
+        path = Path(folder) / ".credentials"
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        try:
+            return login.netrc(text, wanted.registry, wanted.user, self.environ, str(path))
+        except ValueError as error:
+            raise Failure("denied", str(error), "write the password itself, or a `$VARIABLE`") from error
+
+    def _apptainer(self) -> Login | None:
+        for program in ("APPTAINER", "SINGULARITY"):
+            user = self.environ.get(f"{program}_DOCKER_USERNAME")
+            password = self.environ.get(f"{program}_DOCKER_PASSWORD")
+            if user and password:
+                return Login(user, password, f"`{program}_DOCKER_USERNAME`")
+        return None
+
+
+def _json(path: Path) -> Mapping[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    try:
+        data = json.loads(text)
+    except ValueError:
+        raise Failure("denied", f"`{path}` is no JSON", "registries' logins are read from it") from None
+    return data if isinstance(data, dict) else None

@@ -1,0 +1,272 @@
+"""Requests to registries: who asks is shown, redirects lose it, what fails for a moment is tried again."""
+
+import ipaddress
+import random
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import httpx
+
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.logins import Logins
+from launcher.execute.world import World
+from launcher.images.challenge import Challenge, challenges
+from launcher.images.login import Login, basic
+from launcher.images.reference import Reference, address
+
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers that another try may mend."""
+
+REDIRECTS = 5
+DOCUMENT = 4 << 20
+"""Bytes of the largest manifest or configuration that is read; registries refuse larger ones (OCI distribution 1.1)."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds. `longest` is what a server may ask for in `Retry-After` before it is told that we give up."""
+
+    connect: float = 5.0
+    read: float = 15.0
+    whole: float = 45.0
+    tries: int = 4
+    pause: float = 0.5
+    longest: float = 20.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A small answer, read whole."""
+
+    status_code: int
+    headers: httpx.Headers
+    body: bytes = b""
+
+
+A = TypeVar("A", Answer, httpx.Response)
+
+
+@dataclass
+class Transport:
+    """One a command: connections are kept, tokens too. Safe to use from several threads."""
+
+    world: World
+    logins: Logins
+    plain: frozenset[str] = frozenset()
+    limits: Limits = Limits()
+    _clients: dict[str, httpx.Client] = field(default_factory=dict)
+    _known: dict[str, Challenge] = field(default_factory=dict)
+    _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def document(self, wanted: Reference, method: str, path: str, accept: str) -> Answer:
+        """A small answer, read whole. Raises Failure."""
+
+        def ask() -> Answer:
+            answer = self._once(wanted, method, path, {"Accept": accept})
+            try:
+                return Answer(answer.status_code, answer.headers, self._body(answer))
+            finally:
+                answer.close()
+
+        return self._tried(wanted, ask)
+
+    @contextmanager
+    def asked(self, wanted: Reference, method: str, path: str, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
+        """An answer whose body is not read yet. Raises Failure, also while the body is read."""
+        answer = self._tried(wanted, lambda: self._once(wanted, method, path, headers), lambda answer: answer.close())
+        try:
+            yield answer
+        except httpx.HTTPError as error:
+            raise unreachable(wanted, error) from error
+        finally:
+            answer.close()
+
+    def _tried(self, wanted: Reference, ask: Callable[[], A], drop: Callable[[A], None] = lambda answer: None) -> A:
+        began = self.world.monotonic()
+        for turn in range(self.limits.tries):
+            last = turn == self.limits.tries - 1
+            pause = self.limits.pause * 2**turn * (1 + random.random() / 4)  # noqa: S311
+            try:
+                answer = ask()
+            except httpx.HTTPError as error:
+                if last or self.world.monotonic() - began > self.limits.whole:
+                    raise unreachable(wanted, error) from error
+            else:
+                if answer.status_code not in AGAIN or last:
+                    return answer
+                said = answer.headers.get("retry-after", "")
+                drop(answer)
+                pause = max(pause, float(said)) if said.isdecimal() else pause
+                if pause > self.limits.longest:
+                    raise limited(wanted, answer)
+            self.world.pause(pause)
+        raise AssertionError("the last try returns or raises")
+
+    def _once(self, wanted: Reference, method: str, path: str, headers: Mapping[str, str]) -> httpx.Response:
+        host = address(wanted.registry)
+        url = f"{self.scheme(host)}://{host}/v2/{path}"
+        known = self._known.get(host)
+        own = self._authorization(wanted, known) if known else {}
+        answer = self._sent(wanted, method, url, {**headers, **own})
+        if answer.status_code != 401:
+            return answer
+        offered = challenges(answer.headers.get_list("www-authenticate"))
+        usable = next((one for kind in ("bearer", "basic") for one in offered if one.scheme == kind), None)
+        if usable is None:
+            return answer
+        with self._lock:
+            self._known[host] = usable
+            self._tokens.pop((usable.realm, _scope(wanted)), None)
+        own = self._authorization(wanted, usable)
+        if not own:
+            return answer
+        answer.close()
+        return self._sent(wanted, method, url, {**headers, **own})
+
+    def _sent(self, wanted: Reference, method: str, url: str, headers: Mapping[str, str]) -> httpx.Response:
+        """The answer after redirects; httpx drops `Authorization` where the host changes."""
+        if self.world.environ.get("LAUNCH_OFFLINE", "") not in ("", "0"):
+            raise Failure("offline", f"`{host_of(wanted)}` is not asked: `LAUNCH_OFFLINE` is set", "unset it")
+        client = self._client(url)
+        request: httpx.Request | None = client.build_request(method, url, headers=dict(headers))
+        for _ in range(REDIRECTS + 1):
+            if request is None:
+                break
+            if url.startswith("https:") and request.url.scheme != "https":
+                raise Failure("faulty", f"`{host_of(wanted)}` sends on to `{request.url.host}` without TLS")
+            answer = self._client(str(request.url)).send(request, stream=True)
+            if answer.next_request is None:
+                return answer
+            request = answer.next_request
+            answer.close()
+        raise Failure("faulty", f"`{host_of(wanted)}` sends on from address to address without an end")
+
+    def _authorization(self, wanted: Reference, challenge: Challenge) -> dict[str, str]:
+        found = self.logins.login(wanted)
+        if challenge.scheme == "basic":
+            return {"Authorization": basic(found)} if found else {}
+        with self._lock:
+            key = challenge.realm, _scope(wanted)
+            if key not in self._tokens:
+                self._tokens[key] = self._token(wanted, challenge, found)
+            return {"Authorization": f"Bearer {self._tokens[key]}"}
+
+    def _token(self, wanted: Reference, challenge: Challenge, found: Login | None) -> str:
+        host = address(wanted.registry)
+        if not challenge.realm.startswith("https:") and self.scheme(host) == "https":
+            raise Failure("faulty", f"`{host_of(wanted)}` wants its tokens fetched without TLS")
+        query = {"service": challenge.service, "scope": _scope(wanted)}
+        client = self._client(challenge.realm)
+        if found and found.token:
+            form = {**query, "grant_type": "refresh_token", "refresh_token": found.password, "client_id": "launch"}
+            answer = client.post(challenge.realm, data=form)
+        else:
+            headers = {"Authorization": basic(found)} if found else {}
+            answer = client.get(challenge.realm, params=query, headers=headers)
+        if answer.status_code in (400, 401, 403):
+            raise denied(wanted, found)
+        if answer.status_code in AGAIN:
+            raise limited(wanted, answer)
+        try:
+            data = answer.json()
+            return str(data.get("token") or data["access_token"])
+        except (ValueError, KeyError, AttributeError):
+            message = f"the token server of `{host_of(wanted)}` answers {answer.status_code} and no token"
+            raise Failure("faulty", message) from None
+
+    def _client(self, url: str) -> httpx.Client:
+        """Clients with and without TLS: reading the certificates takes as long as a small request."""
+        scheme = url.partition(":")[0]
+        with self._lock:
+            if scheme not in self._clients:
+                timeout = httpx.Timeout(self.limits.read, connect=self.limits.connect)
+                # One that never speaks TLS needs no certificates.
+                verify = _certificates() if scheme == "https" else False
+                pool = httpx.Limits(max_connections=64, max_keepalive_connections=64)
+                agent = {"User-Agent": "launch", "Accept-Encoding": "identity"}
+                self._clients[scheme] = httpx.Client(timeout=timeout, limits=pool, headers=agent, verify=verify)
+            return self._clients[scheme]
+
+    def _body(self, answer: httpx.Response) -> bytes:
+        began, parts, size = self.world.monotonic(), [], 0
+        for part in answer.iter_raw():
+            parts.append(part)
+            size += len(part)
+            if size > DOCUMENT:
+                raise Failure("faulty", f"`{answer.url.host}` answers with a document of more than {DOCUMENT} bytes")
+            if self.world.monotonic() - began > self.limits.whole:
+                raise Failure("unreachable", f"`{answer.url.host}` sends too slowly")
+        return b"".join(parts)
+
+    def scheme(self, host: str) -> str:
+        """`http` for this machine and for registries that the cluster lists, else `https`."""
+        return "http" if host in self.plain or _loopback(host) else "https"
+
+    def close(self) -> None:
+        """Closes all connections."""
+        for client in self._clients.values():
+            client.close()
+
+
+def host_of(wanted: Reference) -> str:
+    """The registry's host, for messages."""
+    return address(wanted.registry)
+
+
+def denied(wanted: Reference, found: Login | None) -> Failure:
+    """401 and 403: which login was shown, and that it does not do. Docker Hub and ghcr.io say no more of an absence."""
+    image = f"{wanted.registry}/{wanted.repository}"
+    if found is None:
+        message = f"`{host_of(wanted)}` shows `{image}` to nobody without a login: it is private, or does not exist"
+        return Failure("denied", message, "see the guide on images for where logins are looked for")
+    return Failure("denied", f"`{host_of(wanted)}` does not show `{image}` to `{found.user}`, as {found.source} has it")
+
+
+def limited(wanted: Reference, answer: httpx.Response | Answer) -> Failure:
+    """429 and what is like it."""
+    if answer.status_code != 429:
+        message = f"`{host_of(wanted)}` answers {answer.status_code} again and again"
+        return Failure("unreachable", message, "try again later")
+    said = answer.headers.get("retry-after", "")
+    again = f"it says: in {said} s" if said.isdecimal() else "try again later"
+    left = answer.headers.get("ratelimit-limit", "").partition(";")[0]
+    limit = f" (its limit is {left})" if left else ""
+    advice = f"{again}; with a login, or from a mirror, more is allowed"
+    return Failure("limited", f"`{host_of(wanted)}` has been asked too often{limit}", advice)
+
+
+def unreachable(wanted: Reference, error: httpx.HTTPError) -> Failure:
+    """No answer, or one that broke off."""
+    host = host_of(wanted)
+    if isinstance(error, httpx.ConnectTimeout | httpx.ReadTimeout | httpx.PoolTimeout | httpx.WriteTimeout):
+        return Failure("unreachable", f"`{host}` does not answer", "try again later")
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.DecodingError):
+        return Failure("unreachable", f"`{host}` breaks its answer off", "try again later")
+    reason = str(error).lower() or type(error).__name__
+    return Failure("unreachable", f"`{host}` cannot be reached: {reason}", "does this machine reach it?")
+
+
+def _scope(wanted: Reference) -> str:
+    return f"repository:{wanted.repository}:pull"
+
+
+def _loopback(host: str) -> bool:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _certificates() -> ssl.SSLContext:
+    """Those that httpx brings, or `SSL_CERT_FILE`; and the machine's own, where a site's authority stands."""
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context

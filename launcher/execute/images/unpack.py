@@ -1,0 +1,99 @@
+"""Layers as streams: decompressed as they come, never whole in memory."""
+
+import io
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+
+import zstandard
+
+from launcher.execute.images.failure import Failure
+from launcher.images.oci import Compression
+
+PIECE = 1 << 18
+"""Bytes that are handed on at once."""
+
+
+class Stream(io.RawIOBase):
+    """Pieces of bytes as a file that is read once. `most` bytes are given at most: more is a bomb."""
+
+    def __init__(self, pieces: Iterable[bytes], most: int | None = None) -> None:
+        super().__init__()
+        self._pieces = iter(pieces)
+        self._rest = memoryview(b"")
+        self._left = most
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """As `io.RawIOBase` wants it; 0 at the end."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        if self._left is not None:
+            self._left -= size
+            if self._left < 0:
+                raise Failure("faulty", "a layer unpacks to more than any image has: it is a bomb, or broken")
+        return size
+
+
+def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[bytes]:
+    """The tar archive of a layer. Raises Failure for one that is cut short or no such archive."""
+    try:
+        yield from _UNPACK[compression](pieces)
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise Failure("faulty", f"a layer is no {compression} archive, or a broken one: {error}") from error
+
+
+def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> tarfile.TarFile:
+    """A layer to go through once. Closing it is the caller's affair."""
+    stream = io.BufferedReader(Stream(unpacked(pieces, compression), most), PIECE)
+    try:
+        return tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE, errorlevel=1)
+    except tarfile.TarError as error:
+        raise Failure("faulty", f"a layer is no tar archive: {error}") from error
+
+
+def forget(archive: tarfile.TarFile) -> None:
+    """Drops the members that tarfile keeps of all it has gone through: an image has a hundred thousand."""
+    vars(archive)["members"].clear()
+
+
+def _plain(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    yield from pieces
+
+
+def _gzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """All members of it, one after another, as gzip does."""
+    member = zlib.decompressobj(31)
+    began = False
+    for piece in pieces:
+        data = piece
+        while data:
+            if member.eof:
+                if not data.strip(b"\0"):
+                    break  # padding at the end of an archive
+                member = zlib.decompressobj(31)
+            began = True
+            yield member.decompress(data, PIECE)
+            data = member.unused_data if member.eof else member.unconsumed_tail
+    if began and not member.eof:
+        yield member.flush()
+        if not member.eof:
+            raise zlib.error("it is cut short")
+
+
+def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    source = io.BufferedReader(Stream(pieces), PIECE)
+    with zstandard.ZstdDecompressor().stream_reader(source, read_size=PIECE, read_across_frames=True) as reader:
+        while piece := reader.read(PIECE):
+            yield piece
+
+
+_UNPACK = {"gzip": _gzip, "zstd": _zstd, "none": _plain}

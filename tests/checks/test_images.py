@@ -1,0 +1,179 @@
+"""Audits of images; registries and files are a dictionary here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from launcher.checks.audit import audit
+from launcher.checks.images import questions
+from launcher.images.require import cuda, unmet
+from launcher.model.facts import Answer, Header, Image, Tag
+from launcher.model.facts import Facts as World
+from launcher.plan.plan import plan
+from launcher.text.diagnostic import Diagnostic
+from tests import jobs
+
+SITE = {"runtime": "pyxis", "scheduler": "slurm", "arch": "aarch64", "node": {"gpus": 8, "driver": "570.172"}}
+REFERENCE = "docker.io/vllm/vllm-openai:v0.33.0"
+WHOLE = Image(1, arch="aarch64", programs=("python3",), shell=True)
+
+
+def found(answer: Answer, site: Mapping[str, Any] = SITE, reference: str = REFERENCE, **role: Any) -> list[Diagnostic]:
+    """What the audits of images say of a worker whose image has this answer."""
+    role = {"gpus": 1, **role}
+    worker = jobs.role("worker", reference=reference, image="engine", **role)
+    job = jobs.job(worker, on=jobs.cluster(**site))
+    made = plan(job, jobs.adapters())
+    facts: World = dict.fromkeys(questions(job, made).values(), answer)
+    return [each for each in audit(job, made, facts)[0] if each.code in CODES]
+
+
+def image(**fields: Any) -> Answer:
+    return Answer(
+        yes=True, image=Image(**{**{name: getattr(WHOLE, name) for name in WHOLE.__dataclass_fields__}, **fields})
+    )
+
+
+def no(fault: str) -> Answer:
+    return Answer(yes=False, text="the text", fault=fault, advice="the advice")
+
+
+CODES = {
+    *("image-absent", "image-unseen", "image-of-other-nodes", "image-lacks-program", "image-version"),
+    *("variable-shadowed", "driver-refused"),
+}
+OLD = {**SITE, "versions": {"pyxis": "0.14.0"}}
+APPTAINER = {**SITE, "runtime": "apptainer"}
+
+HAS = "the nodes' driver is 570.172, which runs CUDA 12.8"
+
+ROWS: list[tuple[Answer, dict[str, Any], list[str]]] = [
+    (image(), {}, []),
+    (no("absent"), {}, ["error image-absent the text"]),
+    (no("denied"), {}, ["error image-absent the text"]),
+    (no("faulty"), {}, ["error image-absent the text"]),
+    (no("unreachable"), {}, ["warning image-unseen the text"]),
+    (no("limited"), {}, ["warning image-unseen the text"]),
+    (no("offline"), {}, ["warning image-unseen the text"]),
+    (no("platform"), {}, ["error image-of-other-nodes the text"]),
+    (
+        image(arch="x86_64"),
+        {},
+        ["error image-of-other-nodes the image of role `worker` is for x86_64, and the nodes are aarch64"],
+    ),
+    (image(arch="x86_64"), {"site": {**SITE, "arch": None}}, []),
+    (image(arch=None), {}, []),
+    (
+        image(shell=False, programs=()),
+        {},
+        ["error image-lacks-program the image of role `worker` has no shell (`sh`), which a container is entered by"],
+    ),
+    (image(shell=None, programs=None), {}, []),
+    (
+        image(programs=()),
+        {},
+        ["error image-lacks-program the image of role `worker` has no program `python3`"],
+    ),
+    (image(programs=()), {"setup": "apt-get install python3"}, []),
+    (
+        image(versions=(("sim", "0.2.0"),)),
+        {"version": "0.1.0"},
+        ["warning image-version the image of role `worker` has sim 0.2.0, and 0.1.0 is checked"],
+    ),
+    (image(versions=(("sim", "0.1.0"),)), {"version": "0.1.0"}, []),
+    (image(env=("HF_HOME=/x",)), {"env": {"HF_HOME": "/y"}}, []),  # named to pyxis, so ours wins
+    (
+        image(env=("HF_HOME=/x",)),
+        {"env": {"HF_HOME": "/y"}, "site": OLD},
+        ["error variable-shadowed role `worker` sets `HF_HOME`, and so does its image, whose value wins"],
+    ),
+    (
+        image(env=("TEXT=/x",)),
+        {"env": {"TEXT": "two\nlines"}},
+        ["error variable-shadowed role `worker` sets `TEXT`, and so does its image, whose value wins"],
+    ),
+    (
+        image(env=("TOKEN=none", "OTHER=1")),
+        {"env_from": ("TOKEN",)},
+        ["error variable-shadowed role `worker` sets `TOKEN`, and so does its image, whose value wins"],
+    ),
+    (image(env=("TOKEN=none",)), {"env_from": ("TOKEN",), "site": APPTAINER}, []),
+    (image(env=("PATH=/x",)), {"env": {"PATH": "/y"}, "site": OLD}, []),  # set inside
+    (
+        image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=575,driver<576",)),
+        {},
+        [f"error driver-refused the image of role `worker` requires `cuda>=13.0`; {HAS}"],
+    ),
+    (image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=570,driver<571",)), {}, []),
+    (image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0",)), {"env": {"NVIDIA_DISABLE_REQUIRE": "1"}}, []),
+    (image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0", "NVIDIA_DISABLE_REQUIRE=1")), {}, []),
+    (image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0",)), {"gpus": 0}, []),
+]
+
+
+@pytest.mark.parametrize(("answer", "made", "said"), ROWS)
+def test_an_answer_and_what_is_said(answer: Answer, made: dict[str, Any], said: list[str]) -> None:
+    diagnostics = found(answer, **made)
+    assert [f"{each.severity} {each.code} {each.message}" for each in diagnostics] == said
+    assert {each.exit for each in diagnostics} <= {4}
+    if answer.advice and diagnostics:
+        assert diagnostics[0].help == "the advice"
+
+
+def test_apptainer_does_not_look_at_the_driver() -> None:
+    answer = image(env=("NVIDIA_REQUIRE_CUDA=cuda>=13.0",))
+    assert [each.severity for each in found(answer, APPTAINER)] == ["warning"]
+
+
+def test_one_question_for_all_roles_that_share_an_image() -> None:
+    on = jobs.cluster(**SITE)
+    roles = [jobs.role("worker", reference=REFERENCE), jobs.router("smg", reference=REFERENCE)]
+    roles.append(jobs.role("other", jobs.manifest(program={"command": ["a"], "needs": ["b"]}), reference="/i/x.sqsh"))
+    job = jobs.job(*roles, on=on)
+    asked = questions(job, plan(job, jobs.adapters()))
+    assert asked == {
+        REFERENCE: Tag(f"docker://{REFERENCE}", "aarch64", ("python3",), ("sim", "smg")),
+        "/i/x.sqsh": Header("/i/x.sqsh", ("a", "b"), ()),
+    }
+
+
+@pytest.mark.parametrize("reference", ["dockerd://x", "Upper/x"])
+def test_nobody_is_asked_about_a_daemon_or_what_is_no_reference(reference: str) -> None:
+    job = jobs.job(jobs.role("worker", reference=reference), on=jobs.cluster(**SITE))
+    assert questions(job, plan(job, jobs.adapters())) == {}
+
+
+def test_nobody_is_asked_without_containers() -> None:
+    job = jobs.job(jobs.role("worker", reference="/environments/x"))
+    assert questions(job, plan(job, jobs.adapters())) == {}
+
+
+# As NVIDIA's images have them: nvidia/cuda:12.9.1, 13.0.1.
+CUDA_12_9 = (
+    "cuda>=12.9 brand=unknown,driver>=535,driver<536 brand=grid,driver>=535,driver<536 "
+    "brand=tesla,driver>=535,driver<536 brand=tesla,driver>=570,driver<571"
+)
+
+
+@pytest.mark.parametrize(
+    ("require", "driver", "refused"),
+    [
+        (CUDA_12_9, "575.51", False),
+        (CUDA_12_9, "570.172", False),
+        (CUDA_12_9, "535.1", False),
+        (CUDA_12_9, "550.54", True),
+        (CUDA_12_9, "580.95.05", False),
+        ("cuda>=12.9", "570.172", True),
+        ("cuda>=13.1", "580.95", True),
+        ("", "1", False),
+        ("arch>=9.0", "1", False),
+        ("cuda>=8.0", "440.1", False),  # older than the table: nobody knows
+    ],
+)
+def test_what_an_image_requires_of_the_driver(require: str, driver: str, refused: bool) -> None:
+    assert unmet(require, driver) is refused
+
+
+def test_cuda_of_a_driver() -> None:
+    assert [cuda(driver) for driver in ("440", "525.60", "570.172", "999")] == [None, "12.0", "12.8", "13.1"]

@@ -1,0 +1,122 @@
+"""Image files and what is put in their place; real ones, made on the spot."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.inspect import inspect
+from launcher.execute.world import Real
+from launcher.images.header import machine
+from tests.testbed import apptainer, image
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Path:
+    return image.squashfs(image.TINY)
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+def spoilt(whole: bytes) -> dict[str, tuple[bytes, str]]:
+    """Name → what lies there and what is said of it."""
+    return {
+        "half.sqsh": (whole[: len(whole) // 2], "is truncated: it has "),
+        "nearly.sqsh": (whole[:-4097], "is truncated: it has "),
+        "start.sqsh": (whole[:50], "is truncated: it ends after 50 bytes"),
+        "text.sqsh": (b"docker.io/vllm/vllm-openai\n", "is a text file"),
+        "pointer.sqsh": (POINTER, "is a pointer of Git LFS, not the file itself"),
+        "empty.sqsh": (b"", "is empty"),
+        "zeros.sqsh": (bytes(70000), "begins with nothing but zeros"),
+        "saved.sqsh": (b"\x1f\x8b\x08" + bytes(500), "is a gzip archive"),
+        "page.sqsh": (b"<!DOCTYPE html><html>", "is a web page"),
+        "binary.sqsh": (bytes(range(255, 0, -1)) * 9, "is neither a squashfs image nor a SIF"),
+        "odd.sqsh": (whole[:12] + b"\xff" * 84 + whole[96:], "is squashfs 65535.65535"),
+        "lost.sqsh": (whole[:20] + b"\x63" + whole[21:], "goes on as none"),
+    }
+
+
+def test_what_is_no_whole_image_is_named(tiny: Path, tmp_path: Path) -> None:
+    for name, (content, said) in spoilt(tiny.read_bytes()).items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(Failure) as raised:
+            inspect(Real(), path)
+        assert raised.value.kind == "faulty"
+        assert said in raised.value.message, name
+        assert str(path) in raised.value.message
+
+
+def test_what_is_not_there_or_no_file(tmp_path: Path) -> None:
+    (tmp_path / "vllm.sqsh").touch()
+    with pytest.raises(Failure, match="does not exist") as raised:
+        inspect(Real(), tmp_path / "vlm.sqsh")
+    assert (raised.value.kind, raised.value.advice) == ("absent", f"`{tmp_path}` has `vllm.sqsh`")
+    with pytest.raises(Failure, match="is a folder"):
+        inspect(Real(), tmp_path)
+
+
+def test_a_look_into_a_squashfs(tiny: Path) -> None:
+    found = inspect(Real(), tiny, ("bash", "greet", "nope", "/usr/bin/sh"))
+    assert found.arch == host()
+    assert found.programs == ("bash", "greet", "/usr/bin/sh")  # `greet` is in a folder of the image's own PATH
+    assert found.shell
+    assert "COMMON=from-image" in found.env
+    assert found.size == tiny.stat().st_size
+
+
+def test_versions_by_what_pip_leaves() -> None:
+    found = inspect(Real(), image.squashfs(image.ENGINE), ("python3",), ("pip", "vllm"))
+    assert [name for name, _ in found.versions] == ["pip"]
+    assert found.programs == ("python3",)
+
+
+def test_an_image_without_a_shell() -> None:
+    found = inspect(Real(), image.squashfs(image.SHELLESS), ("sh", "env"))
+    assert (found.shell, found.programs) == (False, ())
+
+
+def test_a_sif(tmp_path: Path) -> None:
+    whole = apptainer.sif(image.TINY)
+    found = inspect(Real(), whole, ("bash", "greet"))
+    assert (found.arch, found.shell, found.programs) == (host(), True, ("bash", "greet"))
+    assert "COMMON=from-image" in found.env
+    cut = tmp_path / "cut.sif"
+    cut.write_bytes(whole.read_bytes()[:-5000])
+    with pytest.raises(Failure, match="is truncated"):
+        inspect(Real(), cut)
+
+
+def test_without_unsquashfs_the_header_tells_what_it_can(tiny: Path) -> None:
+    found = inspect(Real({"PATH": "/nonexistent"}), tiny, ("bash",))
+    assert (found.arch, found.programs, found.shell) == (None, None, None)
+    assert found.size == tiny.stat().st_size
+
+
+def test_links_out_of_an_image_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "root" / "etc").mkdir(parents=True)
+    (tmp_path / "root" / "etc" / "environment").symlink_to("/proc/self/environ")
+    words = ["mksquashfs", str(tmp_path / "root"), str(tmp_path / "a.sqsh"), "-quiet", "-no-progress", "-comp", "gzip"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    assert inspect(Real(), tmp_path / "a.sqsh").env == ()
+
+
+def host() -> str:
+    """As `uname -m` has it."""
+    return subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("start", "arch"),
+    [
+        (b"\x7fELF\x02\x01\x01" + bytes(11) + b"\x3e\x00", "x86_64"),
+        (b"\x7fELF\x02\x01\x01" + bytes(11) + b"\xb7\x00", "aarch64"),
+        (b"\x7fELF\x02\x02\x01" + bytes(11) + b"\x00\x16", "s390x"),
+        (b"#!/bin/sh\n", None),
+        (b"\x7fELF", None),
+    ],
+)
+def test_the_architecture_of_a_program(start: bytes, arch: str | None) -> None:
+    assert machine(start) == arch
