@@ -7,6 +7,7 @@ MODULES: Mapping[str, str] = {
     "sim": "launcher.roles.sim",
     "direct": "launcher.roles.direct",
     "vllm": "launcher.roles.vllm",
+    "sglang": "launcher.roles.sglang",
     "smg": "launcher.roles.smg",
     "vllm-router": "launcher.roles.vllm_router",
     "sglang-router": "launcher.roles.sglang_router",

@@ -31,6 +31,9 @@ A data-parallel rank is on one node, together with others that fill it, or takes
 
 `kv` sets the engine's own flags for it, and its ports and addresses. Say `kv` for the usual, or give the flags
 alone: a connector that hands over by NIXL gets its ports and addresses all the same.""",
+    "events-twice": """KV events are set up twice
+
+`kv_events` sets the engine's own flag for them, with a port and a topic that a router knows the worker by.""",
 }
 """Code → page of findings that engines share."""
 
@@ -101,4 +104,15 @@ def twice(role: Role, place_of: tuple[str | int, ...], flag: str) -> Diagnostic:
         role.place(*place_of, part="key"),
         labels=(Label(role.place("kv", part="key"), "the same"),),
         help=f"keep one of them: `kv` sets `{flag}` itself",
+    )
+
+
+def events_twice(role: Role, place_of: tuple[str | int, ...], flag: str) -> Diagnostic:
+    """The finding for KV events that `kv_events` and a flag set up."""
+    return Diagnostic(
+        "events-twice",
+        f"`kv_events` and `{flag}` both set up KV events",
+        role.place(*place_of, part="key"),
+        labels=(Label(role.place("kv_events", part="key"), "the same"),),
+        help="keep one of them",
     )

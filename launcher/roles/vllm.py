@@ -8,7 +8,7 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Endpoint, Net, Replica, Task
 from launcher.roles.command import flags, program
-from launcher.roles.engine import CODES, HTTP, Engine, split, twice
+from launcher.roles.engine import CODES, HTTP, Engine, events_twice, split, twice
 from launcher.roles.ranks import Server, misfit
 from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, TRANSFER, events, kinds, transfer
 from launcher.roles.vllm_replica import (
@@ -25,7 +25,7 @@ from launcher.roles.vllm_replica import (
     scheme,
     shape,
 )
-from launcher.text.diagnostic import Diagnostic, Label
+from launcher.text.diagnostic import Diagnostic
 
 _MOST = 1000
 """As many ports as one may span."""
@@ -38,9 +38,6 @@ class Vllm(Engine):
     reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events"))
     codes: ClassVar[Mapping[str, str]] = {
         **CODES,
-        "events-twice": """KV events are set up twice
-
-`kv_events` sets the engine's own flag for them, with a port and a topic that a router knows the worker by.""",
         "too-many-ranks": """A replica has more data-parallel ranks than it can have ports
 
 Every rank listens on ports of its own, and of each kind a replica has at most 1000.""",
@@ -110,13 +107,7 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
         if role.kv is not None and given.table(TRANSFER):
             yield twice(role, given.at(TRANSFER), TRANSFER)
         if role.kv_events and given.table(EVENTS):
-            yield Diagnostic(
-                "events-twice",
-                f"`kv_events` and `{EVENTS}` both set up KV events",
-                role.place(*given.at(EVENTS), part="key"),
-                labels=(Label(role.place("kv_events", part="key"), "the same"),),
-                help="keep one of them",
-            )
+            yield events_twice(role, given.at(EVENTS), EVENTS)
 
 
 def _task(servers: Servers, server: Server, net: Net) -> Task:

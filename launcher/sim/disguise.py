@@ -90,6 +90,29 @@ def _vllm_group(values: Values, size: int, *, headless: bool) -> Iterator[str]:
     yield from ("--gather", where, "--gather-count", str(others)) if first else ("--join", where)
 
 
+def sglang(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator[str]:
+    """As `sglang.launch_server` of 0.5.5 to 0.5.23. Raises Wrong for what it refuses once its words are read."""
+    if values.get("--grpc-mode") or values.get("--smg-grpc-mode"):
+        raise Wrong("the simulated engine speaks no gRPC")
+    nodes, node = int(values.get("--nnodes", 1)), int(values.get("--node-rank", 0))
+    groups = max(int(values.get("--attn-dp-size", 1)), int(values.get("--dp-size", 1)))
+    attention = bool(values.get("--enable-dp-attention")) or int(values.get("--attn-dp-size", 1)) > 1
+    if attention and int(values.get("--tp-size", 1)) % groups:
+        raise Wrong("the attention groups do not divide the tensor-parallel ranks")
+    yield from ("--personality", "sglang")
+    yield from _served(loose, values, "--served-model-name", "--model-path")
+    yield from ("--dp-size", str(groups))
+    mode = values.get("--disaggregation-mode")
+    if mode:
+        yield from ("--disaggregation-mode", str(mode))
+    if "--disaggregation-bootstrap-port" in values:
+        yield from ("--disaggregation-bootstrap-port", str(values["--disaggregation-bootstrap-port"]))
+    if nodes > 1:
+        where = str(values["--dist-init-addr"])
+        first = ("--gather", where, "--gather-count", str(nodes - 1))
+        yield from first if node == 0 else ("--headless", "--join", where)
+
+
 def _served(loose: Sequence[str], values: Values, served: str, model: str) -> Iterator[str]:
     """What every engine is told under some name."""
     named = values.get(served)
@@ -107,5 +130,6 @@ Translate = Callable[[Sequence[str], Values, Catalogue], Iterator[str]]
 
 _PROGRAMS: Mapping[str, tuple[Translate, tuple[str, ...]]] = {
     "vllm": (vllm, ("serve",)),
+    "sglang": (sglang, ("sglang.launch_server", "serve")),
 }
 """Program → what translates its flags, and the words after which they begin."""

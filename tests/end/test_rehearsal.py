@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.end.deployment import Deployment, ended
+from tests.end.environments import environment
 from tests.sim.processes import Answer, ask, samples
 
 LAYOUT = """
@@ -72,17 +73,27 @@ RECIPES = {
     "vllm-router": {(f"worker-{each}", rank) for each in (0, 1) for rank in range(4)},
     "vllm-router-pd": {(f"decode-{each}", rank) for each in (0, 1) for rank in range(4)},
     "vllm-router-pd:2p2d": {(f"decode-{each}", rank) for each in (0, 1) for rank in range(4)},
+    "smg-sglang": {("worker-0", 0), ("worker-1", 0)},
+    "smg-sglang-pd": {("decode-0", 0)},
+    "sglang-router-pd": {("decode-0", rank) for rank in range(8)},
 }
+HERE = {
+    "sglang-router-pd": ("--set", f"router.image={environment('sglang-router')}"),
+    "smg-sglang-pd": tuple(word for key in ("setup", "version", "env_from") for word in ("--unset", f"router.{key}")),
+}
+"""What the routers need on this machine, where there are no images."""
+NAMES = {"smg-sglang": "qwen", "smg-sglang-pd": "qwen"}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_recipes(deployment: Deployment, recipe: str) -> None:
     """Ready, and every rank that should answer does."""
     # Without a session all requests of one text would go to one worker.
-    rehearse(deployment, recipe, "--set", "router.flags.policy=round_robin")
-    assert served(deployment, RECIPES[recipe], model=DEEPSEEK) == RECIPES[recipe]
+    rehearse(deployment, recipe, "--set", "router.flags.policy=round_robin", *HERE.get(recipe, ()))
+    model = NAMES.get(recipe, DEEPSEEK)
+    assert served(deployment, RECIPES[recipe], model=model) == RECIPES[recipe]
     if "-pd" in recipe:
-        found = [part(deployment, DEEPSEEK) for _ in range(4)]
+        found = [part(deployment, model) for _ in range(4)]
         assert all(each["handed_over"] and not each["recomputed"] for each in found)
     down(deployment)
 

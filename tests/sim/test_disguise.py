@@ -64,6 +64,27 @@ def test_what_is_served_and_where():
     assert (found.personality, found.name) == ("vllm", "w")
 
 
+SGLANG = ROOT / "manifests" / "flags" / "sglang" / "0.5.23.json"
+
+
+def sglang(*words: str) -> Settings:
+    own = ("python3", "-m", "sglang.launch_server", "--model-path=/m", *words)
+    return settings(undisguised(["--as", "sglang", f"--catalogue={SGLANG}", "--", *own], {}))
+
+
+def test_sglangs_parts_ranks_and_partners() -> None:
+    prefill = sglang("--disaggregation-mode=prefill", "--disaggregation-bootstrap-port=7200", "--tp=8")
+    assert (prefill.personality, prefill.mode, prefill.bootstrap_port) == ("sglang", "prefill", 7200)
+    assert sglang("--tp-size=8", "--attn-dp-size=8").ranks == range(8)
+    assert sglang("--tp-size=8", "--dp-size=4", "--enable-dp-attention").ranks == range(4)
+    init = "--dist-init-addr=10.0.0.1:8300"
+    first, other = (sglang("--tp-size=8", "--nnodes=2", f"--node-rank={rank}", init) for rank in (0, 1))
+    assert (first.headless, first.gather_count, other.headless) == (False, 1, True)
+    assert first.gather == other.join
+    with pytest.raises(SystemExit):
+        sglang("--tp-size=8", "--attn-dp-size=3")
+
+
 def test_failures_are_ordered_by_the_environment():
     assert serve(SIM_FLAGS="--fail-after 3 --exit-code 7").orders.exit_code == 7
 

@@ -9,13 +9,14 @@ from launcher.checks.rules.sglang import SGLANG
 from launcher.checks.rules.vllm_parallel import VLLM
 from launcher.text.diagnostic import Diagnostic, Label
 
+_BACKEND = "disaggregation-transfer-backend"
 _ALIKE: Mapping[str, Sequence[str]] = {
     VLLM: ("kv-cache-dtype", "block-size", "served-model-name"),
-    SGLANG: ("page-size", "kv-cache-dtype", "disaggregation-transfer-backend", "served-model-name"),
+    SGLANG: ("page-size", "kv-cache-dtype", _BACKEND, "served-model-name"),
 }
 _WHY: Mapping[str, str] = {
     "served-model-name": "the router asks both for one model",
-    "disaggregation-transfer-backend": "each speaks to its own kind",
+    _BACKEND: "each speaks to its own kind",
 }
 
 
@@ -32,6 +33,7 @@ def halves_differ(case: Case) -> Iterator[Diagnostic]:
         [roles.decode.flags]
         page-size = 32
     """
+    yield from _ways(case)
     for program, names in _ALIKE.items():
         halves = {one.role.mode: one for one in said(case, program)}
         prefill, decode = halves.get("prefill"), halves.get("decode")
@@ -39,6 +41,8 @@ def halves_differ(case: Case) -> Iterator[Diagnostic]:
             continue
         for name in names:
             mine, other = prefill.value(name), decode.value(name)
+            if name == _BACKEND and (prefill.role.kv or decode.role.kv):
+                continue
             if mine != other and not (name == "block-size" and _nixl(prefill) and _nixl(decode)):
                 yield _differs(prefill, decode, name)
         if program == VLLM:
@@ -55,6 +59,34 @@ def _differs(prefill: Said, decode: Said, name: str) -> Diagnostic:
         return finding
     label = Label(second.role.place(*second.at(name), part="key"), f"`{second.role.name}`")
     return replace(finding, labels=(label,))
+
+
+def _ways(case: Case) -> Iterator[Diagnostic]:
+    """Ways of handing over that differ, where `kv` says at least one of them."""
+    halves = {role.mode: Said(role, role.catalogue) for role in case.job.workers if role.catalogue is not None}
+    prefill, decode = halves.get("prefill"), halves.get("decode")
+    if prefill is None or decode is None or not (prefill.role.kv or decode.role.kv):
+        return
+    mine, other = _way(prefill), _way(decode)
+    if mine and other and mine != other:
+        first, second = (prefill, decode) if prefill.role.kv else (decode, prefill)
+        yield Diagnostic(
+            code(halves_differ),
+            f"prefill hands over by `{mine}`, decode takes by `{other}`",
+            first.role.place("kv", part="key"),
+            labels=(Label(second.role.place("kv" if second.role.kv else "manifest", part="key"), "the other half"),),
+            help="say the same `kv` in both, or in `[defaults]`",
+        )
+
+
+def _way(one: Said) -> str | None:
+    """What the half hands over by, or None where that is another check's affair."""
+    if one.role.kv:
+        return one.role.kv
+    if one.role.manifest.program.name == SGLANG:
+        # SGLang 0.5.5 to 0.5.23 take Mooncake unless told.
+        return str(one.value(_BACKEND) or "mooncake")
+    return "nixl" if _nixl(one) else None
 
 
 def _shown(one: Said, name: str) -> str:
