@@ -20,6 +20,7 @@ LOGS: Sequence[str] = (
     "[ERROR] Command not found: nvidia-container-cli",
     "srun: unrecognized option '--container-image=…'",
     "srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types",
+    "PMIX ERROR: UNREACHABLE in file ptl_tcp.c at line 1019",
     "srun: error: task 0 launch failed: Plugin initialization failed",
     "srun: error: Node failure on node2",
     "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0",

@@ -56,7 +56,6 @@ _RULES = (
     environment.tool_variable,
     environment.environment_twice,
     environment.environment_value,
-    environment.several_lines,
     environment.secret_in_file,
     manifests.unknown_placeholder,
     manifests.benchmark_gated,

@@ -119,28 +119,6 @@ def environment_value(case: Case) -> Iterator[Diagnostic]:
                 )
 
 
-def several_lines(case: Case) -> Iterator[Diagnostic]:
-    """A value of several lines counts only where the image has none
-
-    pyxis lets a value win over the image's own when it is told the variable's name, and makes variables of the
-    later lines of such a value. One with a line end therefore goes unnamed: it arrives to the byte, unless the
-    image sets the same variable (its ENV). This is a warning. A file in `setup` or a value without line ends is
-    safe in every image.
-    """
-    if case.job.cluster.runtime != "pyxis":
-        return
-    for role in case.job.roles:
-        for name, value in role.env.items():
-            if "\n" in value and not early(name):
-                yield Diagnostic(
-                    "several-lines",
-                    f"the value of `{name}` has several lines: it is lost where the image sets `{name}` itself",
-                    role.place("env", name, part="key"),
-                    Severity.WARNING,
-                    help="write it without line ends, or export it in `setup`",
-                )
-
-
 def secret_in_file(case: Case) -> Iterator[Diagnostic]:
     """A secret stands in a file
 

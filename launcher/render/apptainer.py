@@ -24,6 +24,7 @@ PREFIX = "APPTAINERENV_"
 """Before the name of each variable that is to be seen inside."""
 
 OVERLAY = "setup/_overlay.sh"
+PMIX = "setup/_pmix.sh"
 
 FILES = (
     File(
@@ -32,6 +33,17 @@ FILES = (
 # _overlay.sh FOLDER WORDS...: makes the folder, then becomes WORDS.
 mkdir -p "$1" || exit
 shift
+exec "$@"
+""",
+    ),
+    File(
+        PMIX,
+        text="""\
+# _pmix.sh WORDS...: shows the container the folder of Slurm's PMIx server, then becomes WORDS.
+# It is below SlurmdSpoolDir and another for each step: only a task is told where, and no container shows it.
+if [ -d "${PMIX_SERVER_TMPDIR-}" ]; then
+    export APPTAINER_BIND="$PMIX_SERVER_TMPDIR"
+fi
 exec "$@"
 """,
     ),
@@ -53,6 +65,8 @@ def apptainer(step: Step, cluster: Cluster, root: Shared | None = None) -> tuple
     elif step.writable:
         before = ("sh", f"{ref('run')}/{OVERLAY}", folder(step, cluster))
         overlay = ("--fakeroot", f"--overlay={folder(step, cluster)}")
+    if step.mpi:
+        before = (*before, "sh", f"{ref('run')}/{PMIX}")
     binds = (f"{ref('run')}:{RUN}", *map(_bind, step.mounts))
     return (
         *before,

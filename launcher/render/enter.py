@@ -24,14 +24,21 @@ FILES = (File(ENTER, text=_ENTER), File(f"{PIDS}/.keep", text=""))
 """Files that every Script for Slurm needs; the second makes the folder."""
 
 
-def enter(step: Step, folder: str, inner: Mapping[str, str] = {}, words: Iterable[str] = ()) -> tuple[str, ...]:
+def enter(
+    step: Step,
+    folder: str,
+    inner: Mapping[str, str] = {},
+    words: Iterable[str] = (),
+    first: tuple[str, ...] = (),
+) -> tuple[str, ...]:
     """The command of a step: `words` behind its preamble, its GPU mask and `inner` variables, and the note of its pid.
 
-    `folder` is where the run directory is seen. `sh` is what every image has; a preamble asks for bash itself.
+    `folder` is where the run directory is seen, `first` comes right behind the note. `sh` is what every image has; a
+    preamble asks for bash itself.
     """
     variables = dict(inner)
     if step.gpus:
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, step.gpus))
     env = ("env", *(f"{name}={value}" for name, value in variables.items())) if variables else ()
     setup = () if step.setup is None else ("sh", f"{folder}/{step.setup}")
-    return ("sh", f"{folder}/{ENTER}", step.name, *env, *setup, *words)
+    return ("sh", f"{folder}/{ENTER}", step.name, *first, *env, *setup, *words)

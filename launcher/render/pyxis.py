@@ -9,6 +9,10 @@ error, not another unpacking.
 Variables reach a container in srun's own environment; those that the image also has win by `--container-env`. What
 `srun`, pyxis or enroot would read themselves (PATH, HOME, LD_*, SLURM_*, …) is set inside by `env`: enroot starts a
 login shell, whose profile takes the place of PATH.
+
+Only a value of one line can win so: later lines of a named value would become variables of the container. Values of
+several lines, and those of the submitting shell, which nobody knows yet, go by a second name that no image has, and
+get their own back inside, behind whatever the image or its login shell has set.
 """
 
 from collections.abc import Mapping
@@ -20,7 +24,7 @@ from launcher.plan.starter import early
 from launcher.plan.step import Mount, Step
 from launcher.render.enter import enter
 from launcher.render.roots import Shared
-from launcher.run.script import ref
+from launcher.run.script import File, ref
 from launcher.text.diagnostic import Diagnostic, Refused
 
 RUN = "/launch"
@@ -37,6 +41,29 @@ a registry reference, a file (`/path/to/image.sqsh`, for Apptainer `.sif`) or an
 (`dockerd://name`). enroot before 4.0 takes no digests.""",
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
+
+GIVEN = "setup/_given.sh"
+PREFIX = "LAUNCH__GIVEN_"
+"""Before the name of each variable that gets its own back inside."""
+
+FILES = (
+    File(
+        GIVEN,
+        text=f"""\
+# _given.sh NAMES WORDS...: gives variables their own names back, then becomes WORDS.
+# They come as {PREFIX}NAME, so that neither the image nor its login shell could put another value in their place.
+for LAUNCH__EACH in $1; do
+    if eval '[ -n "${{{PREFIX}'"$LAUNCH__EACH"'+set}}" ]'; then
+        eval "export $LAUNCH__EACH=\\"\\${PREFIX}$LAUNCH__EACH\\""
+        unset "{PREFIX}$LAUNCH__EACH"
+    fi
+done
+unset LAUNCH__EACH
+shift
+exec "$@"
+""",
+    ),
+)
 
 _ENV_SINCE = (0, 15)
 _SWITCHES = ("--no-container-mount-home", "--no-container-entrypoint", "--no-container-remap-root")
@@ -66,12 +93,15 @@ def make(root: Shared, cluster: Cluster) -> tuple[str, ...]:
 def inside(step: Step, words: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """What the container runs: the role's command (or `words`) behind preamble, GPU mask and its own variables."""
     inner = {name: seen(value) for name, value in step.env.items() if early(name)}
-    return enter(step, RUN, inner, tuple(map(seen, step.words if words is None else words)))
+    given = (*step.env_from, *(name for name in step.env if not early(name) and "\n" in step.env[name]))
+    first = ("sh", f"{RUN}/{GIVEN}", " ".join(given)) if given else ()
+    return enter(step, RUN, inner, tuple(map(seen, step.words if words is None else words)), first)
 
 
 def variables(step: Step) -> dict[str, str]:
-    """The step's variables in the environment of `srun`."""
-    return {name: seen(value) for name, value in step.env.items() if not early(name)}
+    """The step's variables in the environment of `srun`, those of several lines by their second name."""
+    found = {name: seen(value) for name, value in step.env.items() if not early(name)}
+    return {PREFIX + name if "\n" in value else name: value for name, value in found.items()}
 
 
 def seen(text: str) -> str:
@@ -107,12 +137,8 @@ def _mount(mount: Mount) -> str:
 
 
 def _env(step: Step, cluster: Cluster) -> tuple[str, ...]:
-    """The names whose values must win over the image's own.
-
-    Only one-line values: later lines of a named value would become variables of the container. The values of
-    `env_from` are not known here, so they go unnamed; they arrive exact unless the image sets the same name.
-    """
-    names = [name for name, value in variables(step).items() if "\n" not in value]
+    """The names whose values must win over the image's own; a second name needs not."""
+    names = [name for name in variables(step) if not name.startswith(PREFIX)]
     version = number(cluster.versions.pyxis or "")
     if not names or (version and version < _ENV_SINCE):
         return ()

@@ -132,7 +132,14 @@ def _nothing(root: Shared, cluster: Cluster, step: Step) -> _Words:
 
 RUNTIMES: Mapping[str, Runtime] = {
     "none": Runtime(_bare, _nothing, lambda step, cluster: bare.variables(step), lambda plan, cluster, roots: ()),
-    "pyxis": Runtime(_pyxis, _make, lambda step, cluster: pyxis.variables(step), _enroot),
+    "pyxis": Runtime(
+        _pyxis,
+        _make,
+        lambda step, cluster: pyxis.variables(step),
+        _enroot,
+        files=(*enter.FILES, *pyxis.FILES),
+        prefix=pyxis.PREFIX,
+    ),
     "apptainer": Runtime(
         _apptainer,
         _write,

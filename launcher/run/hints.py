@@ -35,6 +35,10 @@ CONTAINERS: Tuple[Tuple[str, str], ...] = (
         r"can not load PMIx library|Invalid MPI type|cannot find mpi plugin",
         "`srun --mpi=list` shows the types of MPI that Slurm has; `[slurm] mpi` of the cluster chooses one",
     ),
+    (
+        r"PMIX[ _]ERR|pmix\S*:? .*(?:unreachable|not supported|no such file)|PMIx_Init failed",
+        "the ranks do not see Slurm's PMIx server: under pyxis enroot needs its hook `50-slurm-pmi.sh` on the nodes",
+    ),
     (r"Plugin initialization failed", "a plugin of Slurm fails on that node: tell the site's administrators"),
     (r"Node failure on|NODE_FAIL", "a node of the job failed: Slurm has ended the job"),
     (r"OUT_OF_MEMORY|oom[-_ ]kill", "the step used more memory than the job has: `[slurm]` may ask for more"),

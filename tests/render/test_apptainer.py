@@ -53,6 +53,13 @@ def test_a_preamble_writes_to_a_folder_of_the_node_as_fake_root():
     assert found[-3:] == ["--fakeroot", f"--overlay={place}", "docker://a.io/b:1"]
 
 
+def test_ranks_see_the_folder_of_the_pmix_server() -> None:
+    found = words(apptainer(step(mpi=True, tasks=4, nodes=(0, 1)), on()))
+    assert found[:3] == ["sh", "{run}/setup/_pmix.sh", "apptainer"]
+    found = words(apptainer(step(mpi=True, setup="setup/w.sh", writable=True), on()))
+    assert found[3:6] == ["sh", "{run}/setup/_pmix.sh", "apptainer"]
+
+
 def test_what_a_preparing_step_wrote_lies_over_the_image_read_only():
     made = step(setup="setup/w.sh", writable=True, tasks=8)
     found = words(apptainer(made, on(), Shared("worker-0", (0,), made, setup=True)))

@@ -1,12 +1,16 @@
+import ast
+import shutil
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.model.cluster import Cluster
 from launcher.plan.step import Mount
-from launcher.render.pyxis import CODES, container, inside, make, seen, variables
+from launcher.render.pyxis import CODES, FILES, PREFIX, container, inside, make, seen, variables
 from launcher.render.roots import Shared
 from launcher.run.script import bind, ref, shown
 from launcher.text.diagnostic import Refused
@@ -159,6 +163,41 @@ def test_an_image_that_cannot_be_named_is_refused(reference, enroot, said):
 
 
 def test_secrets_are_never_words():
-    made = step(env_from=("HF_TOKEN",), setup="setup/w.sh", writable=True)
+    made = step(env_from=("HF_TOKEN", "B"), setup="setup/w.sh", writable=True)
     found = (*container(made, on()), *inside(made))
-    assert not [shown(word) for word in found if "HF_TOKEN" in word]
+    # Their names alone, for the one program that gives them back.
+    assert [shown(word) for word in found if "HF_TOKEN" in word] == ["HF_TOKEN B"]
+    assert found[found.index("HF_TOKEN B") - 1] == "/launch/setup/_given.sh"
+
+
+SHELLS = [["dash"], ["bash"], ["bash", "--posix"]] + ([["busybox", "sh"]] if shutil.which("busybox") else [])
+NAMES = st.sampled_from(["A", "b", "HOME", "PATH_", "LAUNCH_X", "LC_ALL", "X1"])
+VALUES = st.binary(max_size=20).map(lambda value: value.replace(b"\0", b"\n"))
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@settings(max_examples=15, deadline=None)
+@given(given_=st.dictionaries(NAMES, VALUES, max_size=3), image=st.dictionaries(NAMES, VALUES, max_size=3))
+def test_values_get_their_own_names_back(shell, given_, image, tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "given.sh"
+    path.write_text(FILES[0].text or "")
+    show = "import os, sys; sys.stdout.buffer.write(repr((sys.argv[1:], dict(os.environb))).encode())"
+    before = {f"{PREFIX}{name}".encode(): value for name, value in given_.items()}
+    done = subprocess.run(
+        [*shell, path, " ".join([*given_, "UNSET"]), sys.executable, "-c", show, "a b", ""],
+        env={b"PATH": b"/usr/bin:/bin", **{name.encode(): value for name, value in image.items()}, **before},
+        capture_output=True,
+        check=True,
+    )
+    argv, found = ast.literal_eval(done.stdout.decode())
+    assert argv == ["a b", ""]
+    wanted = {name.encode(): value for name, value in {**image, **given_}.items()}
+    assert {name: value for name, value in found.items() if name in wanted} == wanted
+    assert not [name for name in found if name.startswith(b"LAUNCH__") or name == b"UNSET"]
+
+
+def test_a_value_of_several_lines_goes_by_a_second_name():
+    made = step(env={"A": "1", "B": "one\nHOME=/evil"})
+    assert variables(made) == {"A": "1", f"{PREFIX}B": "one\nHOME=/evil"}
+    assert "--container-env=A" in words(container(made, on()))
+    assert words(inside(made))[3:6] == ["sh", "/launch/setup/_given.sh", "B"]

@@ -87,7 +87,8 @@ def test_values_travel_in_the_environment_and_secrets_by_name(on):
     assert found.env[f"{found.env_prefix}CANARY"] == env["CANARY"]
     assert found.env_from == ("SECRET",)
     words = [word for each in script.children for word in each.argv]
-    assert not any("canary" in word or "SECRET" in word for word in words)
+    # Under pyxis their names are words, of the program that gives them their names back.
+    assert not any("canary" in word or "SECRET" in word for word in words if word != "SECRET CANARY")
 
 
 def test_a_line_for_people():

@@ -34,6 +34,7 @@ SAID = (
     ("srun: unrecognized option '--container-image=x'", "pyxis is not set up"),
     ("srun: error:  mpi/pmix_v5: init: pmi/pmix: can not load PMIx library", "`srun --mpi=list`"),
     ("srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types", "`srun --mpi=list`"),
+    ("[node1:00042] PMIX ERROR: UNREACHABLE in file ptl_tcp.c at line 1019", "the ranks do not see Slurm's PMIx"),
     ("srun: error: task 0 launch failed: Plugin initialization failed", "a plugin of Slurm fails"),
     ("srun: error: Node failure on node2", "a node of the job failed"),
     ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0", "the step used more memory"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.testbed import plugin, site
+from tests.testbed import apptainer, plugin, site
 from tests.testbed.bed import Bed
 from tests.testbed.layout import Layout
 from tests.testbed.site import Site
@@ -37,6 +37,15 @@ def networked() -> Iterator[Bed]:
 def bound() -> Iterator[Bed]:
     """Two nodes with task/affinity, of as many CPUs as this machine has."""
     with started(Layout(nodes=2, cpus=os.cpu_count() or 1, affinity=True)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def contained() -> Iterator[Bed]:
+    """Three nodes in two networks whose steps are bound to CPUs, with the stand-in for pyxis and Apptainer."""
+    programs = {"enroot": plugin.ENROOT, "apptainer": apptainer.apptainer()}
+    layout = Layout(nodes=3, cpus=os.cpu_count() or 1, affinity=True, networks=("eth0", "hsn0"), pyxis=("pmi_hook=1",))
+    with started(layout, plugin.plugin(), programs) as running:
         yield running
 
 

@@ -88,6 +88,17 @@ class Site:
         """A recipe's path."""
         return str(self.write(name, text))
 
+    def adapter(self, name: str, text: str, manifest: str) -> None:
+        """An adapter of another package and the role manifest that names it, beside the recipes."""
+        self.write(f"{name}_adapter.py", text)
+        installed = self.folder / f"{name}-1.dist-info"
+        installed.mkdir()
+        (installed / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+        (installed / "entry_points.txt").write_text(f"[launcher.roles]\n{name} = {name}_adapter:ADAPTER\n")
+        (self.folder / "manifests").mkdir(exist_ok=True)
+        self.write(f"manifests/{name}.toml", manifest)
+        self.env["PYTHONPATH"] = str(self.folder)
+
     def launch(self, *words: str, status: int | None = 0, **where: Any) -> subprocess.CompletedProcess[str]:
         """`launch words…` to its end, as the user, on the login node."""
         env = {**self.env, **where.pop("env", {})}

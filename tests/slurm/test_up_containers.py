@@ -2,64 +2,14 @@
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.deployment import Deployed, Site
-from tests.testbed import apptainer, image, plugin
+from tests.slurm import containers, ranks
+from tests.slurm.containers import AGGREGATE, CPUS, leavings, masks, over
+from tests.slurm.deployment import Site
 from tests.testbed.bed import Bed
-from tests.testbed.image import Image
-from tests.testbed.layout import Layout
-from tests.testbed.slurm import bed as started
-
-PAIR = Image("pair", python=True, distributions=("pip", "smg", "vllm-router"), launcher=True)
-"""Python, the simulated engine, and two routers."""
-
-CLUSTER = """\
-schema = 1
-name = "bed"
-runtime = "{{runtime}}"
-python = "{python}"
-runs = "{shared}/$USER/runs"
-interface = "hsn0"
-
-[slurm]
-kill_wait = 5
-
-[node]
-gpus = 8
-cpus = 32
-memory = "60000M"
-local = "/var/tmp"
-
-[images]
-sim = "{{image}}"
-smg = "{{image}}"
-vllm-router = "{{image}}"
-"""
-
-AGGREGATE = """\
-schema = 1
-name = "aggregate"
-
-[model]
-served_name = "tiny"
-
-[roles.worker]
-manifest = "sim"
-replicas = 2
-gpus = 8
-
-[router]
-kind = "smg"
-setup = "export FROM_SETUP='a b'\\n: >/made-by-the-preamble"
-
-[ready]
-timeout = "120s"
-"""
 
 APART = """\
 schema = 1
@@ -85,46 +35,73 @@ timeout = "120s"
 """
 
 
-@pytest.fixture(scope="module")
-def bed() -> Iterator[Bed]:
-    programs = {"enroot": plugin.ENROOT, "apptainer": apptainer.apptainer()}
-    with started(Layout(nodes=3, networks=("eth0", "hsn0")), plugin.plugin(), programs) as running:
-        yield running
+BOOTSTRAP = """\
+schema = 1
+name = "bootstrap"
+
+[model]
+served_name = "tiny"
+
+[defaults]
+manifest = "sim"
+gpus = 8
+flags = { personality = "sglang" }
+
+[roles.prefill]
+
+[roles.decode]
+
+[router]
+kind = "sglang-router"
+flags = { policy = "round_robin" }
+
+[ready]
+timeout = "120s"
+"""
 
 
 @pytest.fixture(params=["pyxis", "apptainer"])
-def site(bed: Bed, request: pytest.FixtureRequest) -> Site:
-    bed.clear()
-    runtime = request.param
-    made = image.squashfs(PAIR) if runtime == "pyxis" else apptainer.sif(PAIR)
-    here = bed.shared / made.name
-    if not here.exists():
-        shutil.copy(made, here)
-    text = CLUSTER.format(python=sys.executable, shared="{shared}").replace("{runtime}", runtime)
-    return Site(bed, text.replace("{image}", str(here)))
+def site(contained: Bed, request: pytest.FixtureRequest) -> Site:
+    return containers.site(contained, request.param)
 
 
-def leavings(run: Deployed) -> list[str]:
-    """What the run's job left on the nodes: roots of enroot, folders of overlays, mounts."""
-    found = []
-    for node in run.site.bed.layout.names:
-        for words in (["enroot", "list"], ["ls", "/var/tmp"], ["grep", "-c", f"launch-{run.job}", "/proc/mounts"]):
-            said = run.site.bed.run(words, on=node).stdout
-            found += [line for line in said.splitlines() if f"launch-{run.job}-" in line]
-    return found
+RECIPES = {"smg": AGGREGATE, "vllm-router prefill/decode": APART, "sglang-router prefill/decode": BOOTSTRAP}
 
 
-@pytest.mark.parametrize("recipe", [AGGREGATE, APART], ids=["smg", "vllm-router prefill/decode"])
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_a_run_serves_and_leaves_nothing(site: Site, recipe: str) -> None:
     run = site.up(text=recipe)
     assert run.ask()
-    site.launch("down", run.name)
-    run.gone()
-    assert run.outcome()["state"] == "stopped"
-    assert leavings(run) == []
-    ended = {event["step"]: event.get("exit") for event in run.events if event["event"] == "exit"}
-    assert set(ended.values()) == {0}
-    assert not [event for event in run.events if event["event"] == "kill"]
+    assert masks(run) == dict.fromkeys([name for name in run.steps() if "." not in name], CPUS)
+    over(run)
+
+
+def test_ranks_of_one_step_serve(site: Site) -> None:
+    site.adapter("ranks", ranks.ADAPTER, ranks.MANIFEST)
+    run = site.up(text=ranks.RECIPE)
+    assert run.ask()
+    assert masks(run) == {"worker-0": CPUS}
+    said = [json.loads((run.path / f"logs/worker-0.{task}.log").read_text().splitlines()[0]) for task in range(4)]
+    assert [(each["rank"], each["size"], each["node"]) for each in said] == [
+        ("0", "4", "node1"),
+        ("1", "4", "node1"),
+        ("2", "4", "node2"),
+        ("3", "4", "node2"),
+    ]
+    assert len({each["space"] for each in said}) == 1
+    assert all(each["made"] and each["gpus"] == "0,1,2,3,4,5,6,7" for each in said)
+    assert all(each["server"] for each in said)
+    over(run)
+
+
+def test_steps_have_the_share_of_cpus_that_was_planned(site: Site) -> None:
+    site.file.write_text(site.file.read_text().replace("[slurm]\n", "[slurm]\nexclusive = false\n"))
+    half = AGGREGATE.replace("gpus = 8", "gpus = 4").replace("replicas = 2", "replicas = 1")
+    run = site.up(text=half)
+    planned = {step["name"]: step["cpus"] for step in json.loads((run.path / "plan.json").read_text())["plan"]["steps"]}
+    assert planned["worker-0"] == max(CPUS // 2, 1)
+    assert masks(run)["worker-0"] == planned["worker-0"]
+    over(run)
 
 
 def test_a_command_runs_in_the_container_of_a_step(site: Site) -> None:

@@ -50,6 +50,8 @@ class Image:
     python: bool = False
     distributions: tuple[str, ...] = ()
     """Names of installed distributions; what they require comes along."""
+    beside: str = ""
+    """The environment that these are in, where they are not in the tests' own: `.venv-NAME`, made by `make setup`."""
     launcher: bool = False
     shell: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -114,7 +116,7 @@ def _parts(image: Image) -> list[object]:
     if lacking:
         message = f"images for the testbed need Debian's packages {' '.join(lacking)}"
         raise RuntimeError(message)
-    versions = [f"{each.name} {each.version}" for each in _closure(image.distributions)]
+    versions = [f"{each.name} {each.version}" for each in _closure(image.distributions, _path(image))]
     tree = cache.text(PROJECT / "launcher", "*.py") if image.launcher else []
     return [image, sys.version, *versions, *tree, Path(__file__).read_text()]
 
@@ -138,7 +140,7 @@ def _fill(image: Image, place: Path) -> None:
     if image.python:
         _python(place)
     if image.distributions:
-        _distributions(place, image.distributions)
+        _distributions(place, image)
     _etc(image, place)
     _libraries(place)
     if image.python:
@@ -184,7 +186,14 @@ def _python(place: Path) -> None:
     (place / _SITE).mkdir(exist_ok=True)
 
 
-def _closure(names: Iterable[str]) -> list[metadata.Distribution]:
+def _path(image: Image) -> list[str]:
+    """Where the image's distributions are looked for."""
+    if not image.beside:
+        return sys.path
+    return [str(PROJECT / f".venv-{image.beside}/lib/python{_VERSION}/site-packages")]
+
+
+def _closure(names: Iterable[str], path: list[str]) -> list[metadata.Distribution]:
     """The distributions called `names` and all they require, without extras, each once."""
     found: dict[str, metadata.Distribution] = {}
     wanted = list(names)
@@ -193,25 +202,23 @@ def _closure(names: Iterable[str]) -> list[metadata.Distribution]:
         if name in found:
             continue
         try:
-            found[name] = metadata.distribution(name)
-        except metadata.PackageNotFoundError as error:
+            found[name] = next(iter(metadata.distributions(name=name, path=path)))
+        except StopIteration:
             message = f"images for the testbed need the distribution {name}; `make setup` installs it"
-            raise RuntimeError(message) from error
+            raise RuntimeError(message) from None
         needs = [need for need in found[name].requires or [] if "extra ==" not in need]
-        wanted += [match.group().lower() for need in needs if (match := re.match(r"[\w.-]+", need)) and _applies(need)]
+        there = [(match.group().lower(), need) for need in needs if (match := re.match(r"[\w.-]+", need))]
+        wanted += [other for other, need in there if _applies(other, need, path)]
     return [found[name] for name in sorted(found)]
 
 
-def _applies(need: str) -> bool:
+def _applies(name: str, need: str, path: list[str]) -> bool:
     """Whether a requirement is for this Python: one under a condition counts where it is installed."""
-    if ";" not in need:
-        return True
-    match = re.match(r"[\w.-]+", need)
-    return match is not None and any(metadata.Distribution.discover(name=match.group()))
+    return ";" not in need or any(metadata.distributions(name=name, path=path))
 
 
-def _distributions(place: Path, names: Iterable[str]) -> None:
-    for each in _closure(names):
+def _distributions(place: Path, image: Image) -> None:
+    for each in _closure(image.distributions, _path(image)):
         for file in each.files or []:
             source = Path(str(file.locate()))
             if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():

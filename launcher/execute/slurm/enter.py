@@ -8,6 +8,7 @@ from launcher.execute.enter import find
 from launcher.execute.journal import Run, refusal
 from launcher.execute.world import World
 from launcher.render.enter import ENTER
+from launcher.render.pyxis import GIVEN
 from launcher.run import prepare
 from launcher.run.child import environment
 from launcher.run.script import Child
@@ -49,6 +50,9 @@ def _before(words: Sequence[str]) -> Iterator[str]:
     at = next(number for number, word in enumerate(words) if word.endswith(f"/{ENTER}"))
     yield from words[: at - 1]
     rest = words[at + 2 :]
+    if rest[1:2] and rest[1].endswith(f"/{GIVEN}"):
+        yield from rest[:3]
+        rest = rest[3:]
     if rest[:1] == _INNER:
         yield "env"
         for word in rest[1:]:

@@ -1,0 +1,68 @@
+"""What reaches a role in a container through `launch up`: values to the byte, and secrets nowhere else."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.slurm import containers
+from tests.slurm.containers import AGGREGATE, over
+from tests.slurm.deployment import Deployed, Site
+from tests.testbed.bed import Bed
+
+ODD = "a,b 'c' \"d\" $HOME `id` \\ {x} ü\t*"
+LINES = "one\nHOME=/evil\nLEAK=1\n\n"
+SECRET = "s3cr3t-0123456789, \"'$HOME `id` \\{ü"
+KEY = "-----BEGIN-----\nHOME=/evil\nLEAK=2\n=\n"
+RECIPE = AGGREGATE.replace('manifest = "sim"\n', 'manifest = "sim"\nenv_from = ["TOKEN", "KEY", "COMMON"]\n')
+RECIPE += f"""
+[roles.worker.env]
+ODD = {json.dumps(ODD)}
+LINES = {json.dumps(LINES)}
+BOTH = {json.dumps("mine" + LINES)}
+EMPTY = ""
+"""
+GIVEN = ("TOKEN", "KEY", "COMMON")
+SHELL = {"TOKEN": SECRET, "KEY": KEY, "COMMON": f"{SECRET}\nwins", "MY_OTHER": "stays-at-home"}
+
+
+@pytest.fixture(params=["pyxis", "apptainer"])
+def site(contained: Bed, request: pytest.FixtureRequest) -> Site:
+    return containers.site(contained, request.param)
+
+
+def environment(run: Deployed, child: str) -> dict[str, str]:
+    """What the program of a step was started with."""
+    entries = Path(f"/proc/{run.task(child)}/environ").read_bytes().split(b"\0")
+    return dict(os.fsdecode(entry).split("=", 1) for entry in entries if b"=" in entry)
+
+
+def test_values_arrive_to_the_byte_and_secrets_stand_nowhere(site: Site) -> None:
+    pyxis = 'runtime = "pyxis"' in site.file.read_text()
+    site.launch("up", site.recipe(RECIPE), "--wait", env=SHELL)
+    run = site.last()
+    found = environment(run, "worker-0")
+    assert {name: found[name] for name in ("ODD", "LINES", "EMPTY")} == {"ODD": ODD, "LINES": LINES, "EMPTY": ""}
+    # The image has values of its own for COMMON and BOTH.
+    assert {name: found[name] for name in GIVEN} == {name: SHELL[name] for name in GIVEN}
+    assert found["BOTH"] == f"mine{LINES}"
+    assert not {"LEAK", "MY_OTHER"} & found.keys()
+    assert found["HOME"] != "/evil"
+    assert not [name for name in found if name.startswith(("LAUNCH__", "PYXIS_", "SBATCH_"))]
+    if pyxis:
+        assert found["KEPT"] == "from-image"
+    nowhere(run, SECRET, KEY)
+    over(run)
+    nowhere(run, SECRET, KEY)
+
+
+def nowhere(run: Deployed, *secrets: str) -> None:
+    """No file of the run, no argument of a process and nothing that Slurm tells has a secret."""
+    parts = [part.encode() for secret in secrets for part in (secret, json.dumps(secret)[1:-1])]
+    for path in (path for path in [*run.path.rglob("*"), *run.site.folder.glob("*.toml")] if path.is_file()):
+        assert not [part for part in parts if part in path.read_bytes()], path
+    shown = [" ".join(words) for words in run.site.bed.processes().values()]
+    shown.append(run.site.bed.ask("scontrol", "show", "job", run.job))
+    shown += [run.site.launch(*words).stdout for words in (("logs", run.name), ("ps", "--all", "--json"))]
+    assert not [text for text in shown for part in parts if part.decode() in text]
