@@ -99,7 +99,8 @@ _STARTING = ("setup", "env", "env_from", "flags", "mounts")
 def key_not_read(case: Case) -> Iterator[Diagnostic]:
     """A role says something that its engine does not take
 
-    `kv` and `kv_events` set flags of engines that have them; what other roles say there would be lost without a word.
+    `kv` and `kv_events` set flags of engines that have them, and `config` is the file of one that reads it; what other
+    roles say there would be lost without a word.
 
         [roles.worker]
         manifest = "sim"
@@ -107,7 +108,7 @@ def key_not_read(case: Case) -> Iterator[Diagnostic]:
     """
     for role in case.job.roles:
         reads = case.adapters[role.manifest.adapter].reads
-        for key, value in (("kv", role.kv), ("kv_events", role.kv_events)):
+        for key, value in (("config", role.config), ("kv", role.kv), ("kv_events", role.kv_events)):
             if value and key not in reads:
                 yield Diagnostic(
                     "key-not-read",

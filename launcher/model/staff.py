@@ -168,6 +168,7 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         on=data.get("on"),
         gpus=data.get("gpus", 0),
         replicas=data.get("replicas", 1),
+        config=data.get("config", {}),
         kv=data.get("kv"),
         kv_events=data.get("kv_events", False),
         catalogue=fixed.catalogue,

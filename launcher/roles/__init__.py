@@ -8,6 +8,7 @@ MODULES: Mapping[str, str] = {
     "direct": "launcher.roles.direct",
     "vllm": "launcher.roles.vllm",
     "sglang": "launcher.roles.sglang",
+    "trtllm": "launcher.roles.trtllm",
     "smg": "launcher.roles.smg",
     "vllm-router": "launcher.roles.vllm_router",
     "sglang-router": "launcher.roles.sglang_router",

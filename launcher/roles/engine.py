@@ -1,5 +1,6 @@
 """What engines have in common: a model to serve, GPUs that are all used, and a hand-off that one place sets up."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
@@ -63,27 +64,42 @@ class Engine(Adapter):
                 job.origins.place(("model",), "key") if ("model",) in job.origins.chains else role.place("manifest"),
                 help='add `[model] path = "…"`: an alias of the cluster, or an absolute path',
             )
-        yield from unused(job, role, self.given(role), self.gpus(self.given(role)), self.sizes)
+        yield from self.arithmetic(job, role)
+
+    def arithmetic(self, job: Job, role: Role) -> Iterator[Diagnostic]:
+        """Findings of sizes that do not come to the replica's GPUs."""
+        given = self.given(role)
+        named = (name for name in self.sizes if given.key(name) is not None)
+        said = {given.key(name) or name: (given.number(name), given.at(name)) for name in named}
+        yield from ranks_not_gpus(job, role, said, self.sizes, self.gpus(given))
 
 
-def unused(job: Job, role: Role, given: Given, wanted: int, sizes: Iterable[str]) -> Iterator[Diagnostic]:
-    """A finding where the engine takes another number of GPUs than the replica has."""
+Sizes = Mapping[str, tuple[int, tuple[str | int, ...]]]
+"""Sizes that are given, by the key they are given by: the number, and where it stands in the role."""
+
+
+def ranks_not_gpus(
+    job: Job, role: Role, said: Sizes, sizes: Iterable[str], wanted: int | None = None
+) -> Iterator[Diagnostic]:
+    """A finding where the engine takes another number of GPUs (`wanted`: the product) than the replica has."""
+    named = {name: each for name, each in said.items() if wanted is not None or name in sizes}
+    if wanted is None:
+        wanted = math.prod(size for size, _ in named.values())
     if wanted == role.gpus or not (role.gpus or job.cluster.node.gpus):
         return
-    named = [name for name in sizes if given.key(name) is not None]
-    said = " × ".join(f"`{given.key(name)}` {given.number(name)}" for name in named)
+    shown = " × ".join(f"`{name}` {size}" for name, (size, _) in named.items())
     takes = f"take{'s' * (len(named) < 2)} {wanted} GPU{'s' * (wanted != 1)}"
     has = f"a replica of `{role.name}` has {role.gpus}" if role.gpus else f"`{role.name}` asks for none"
-    message = f"{said} {takes}, and {has}" if named else f"an engine without sizes {takes}, and {has}"
+    message = f"{shown} {takes}, and {has}" if named else f"an engine without sizes {takes}, and {has}"
     whole = role.place("gpus") if role.gpus else role.place()
-    place = role.place(*given.at(max(named, key=given.number))) if named else whole
+    place = role.place(*max(named.values())[1]) if named else whole
     labels = (Label(whole, "GPUs of a replica"),) if named and role.gpus else ()
-    yield Diagnostic("gpus-not-used", message, place, labels=labels, help=_advice(role, wanted, named, sizes))
+    yield Diagnostic("gpus-not-used", message, place, labels=labels, help=_advice(role, wanted, bool(named), sizes))
 
 
-def _advice(role: Role, wanted: int, named: list[str], sizes: Iterable[str]) -> str:
+def _advice(role: Role, wanted: int, named: bool, sizes: Iterable[str]) -> str:
     if not named and role.gpus:
-        return f"add `{next(iter(sizes))} = {role.gpus}` to its `flags`, or say `gpus = 1`"
+        return f"say `{next(iter(sizes))} = {role.gpus}`, or `gpus = 1`"
     if not role.gpus:
         return f"add `gpus = {wanted}`: those of one replica"
     return f"say `gpus = {wanted}`, or change the sizes so that they come to {role.gpus}"

@@ -27,7 +27,7 @@ CODES: Mapping[str, str] = {
 catalogue. Of another engine nothing is known that it could pass for.""",
 }
 
-_PROGRAMS = frozenset(("vllm", "sglang"))
+_PROGRAMS = frozenset(("vllm", "sglang", "trtllm-serve"))
 
 
 class Rehearsal(Adapter):

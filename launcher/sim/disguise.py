@@ -37,6 +37,8 @@ def undisguised(argv: Sequence[str], environment: Mapping[str, str]) -> list[str
         catalogue = Catalogue(given.catalogue.read_text(encoding="utf-8"))
         loose, values = catalogue.read(_after(given.words, verbs))
         own = [*translate(loose, values, catalogue)]
+        if translate is trtllm:
+            own = _ranked(own, environment)
     except Wrong as wrong:
         sys.stderr.write(f"{given.program}: error: {wrong}\n")
         sys.exit(2)
@@ -113,6 +115,26 @@ def sglang(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterat
         yield from first if node == 0 else ("--headless", "--join", where)
 
 
+def trtllm(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator[str]:
+    """As `trtllm-serve` of 1.2 to 1.4. Raises Wrong for what it refuses once its words are read."""
+    if values.get("--grpc"):
+        raise Wrong("the simulated engine speaks no gRPC")
+    yield from ("--personality", "trtllm")
+    yield from _served(loose, values, "--served_model_name", "--model")
+    path = values.get("--config")
+    try:
+        said = json.loads(Path(str(path)).read_text(encoding="utf-8")) if path else {}
+    except (OSError, ValueError) as error:
+        raise Wrong(f"{path}: {error}") from error
+    if isinstance(said, dict) and said.get("return_perf_metrics"):
+        yield "--prometheus"
+
+
+def _ranked(own: list[str], environment: Mapping[str, str]) -> list[str]:
+    """An MPI rank but the first serves nobody."""
+    return own if environment.get("SLURM_PROCID", "0") == "0" else [*own, "--headless"]
+
+
 def _served(loose: Sequence[str], values: Values, served: str, model: str) -> Iterator[str]:
     """What every engine is told under some name."""
     named = values.get(served)
@@ -131,5 +153,6 @@ Translate = Callable[[Sequence[str], Values, Catalogue], Iterator[str]]
 _PROGRAMS: Mapping[str, tuple[Translate, tuple[str, ...]]] = {
     "vllm": (vllm, ("serve",)),
     "sglang": (sglang, ("sglang.launch_server", "serve")),
+    "trtllm-serve": (trtllm, ("trtllm-serve", "serve")),
 }
 """Program → what translates its flags, and the words after which they begin."""

@@ -128,6 +128,17 @@ SGLANG = Names(
     whole="sglang:e2e_request_latency_seconds",
     fetched="sglang:cached_tokens_total",
 )
+TRTLLM = Names(
+    gauges=("trtllm_num_requests_running", "trtllm_kv_cache_utilization"),
+    running="trtllm_num_requests_running",
+    prompt="trtllm_prompt_tokens_total",
+    generated="trtllm_generation_tokens_total",
+    done="trtllm_request_success_total",
+    aborted="trtllm_request_success_total",
+    first="trtllm_time_to_first_token_seconds",
+    whole="trtllm_e2e_request_latency_seconds",
+    fetched="trtllm_kv_cache_hits_total",
+)
 _OWN = {
     "sim:recomputed_requests_total": "Requests whose prompt was computed here although another worker should have.",
     "sim:handed_over_requests_total": "Requests whose prompt was computed by another worker and fetched from it.",

@@ -12,12 +12,13 @@ from launcher.sim.group import Address
 from launcher.sim.transfer import Transfer
 from launcher.sim.transfer import parse as transfer
 
-PERSONALITIES = ("vllm", "sglang")
+PERSONALITIES = ("vllm", "sglang", "trtllm")
 _PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 _ADDRESS = re.compile(f".+:({_PORT})")
 MODES = ("null", "prefill", "decode")
-_HOSTS = {"vllm": "0.0.0.0", "sglang": "127.0.0.1"}  # noqa: S104  vLLM 0.32.0 and SGLang 0.5.23 bind so
-_PORTS = {"vllm": 8000, "sglang": 30000}
+# So bind vLLM 0.32.0, SGLang 0.5.23 and TensorRT-LLM 1.3.
+_HOSTS = {"vllm": "0.0.0.0", "sglang": "127.0.0.1", "trtllm": "localhost"}  # noqa: S104
+_PORTS = {"vllm": 8000, "sglang": 30000, "trtllm": 8000}
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Settings:
     gather: Address | None = None
     gather_count: int = 0
     join: Address | None = None
+    prometheus: bool = False
 
     @property
     def ranks(self) -> range:
@@ -140,11 +142,12 @@ def actions() -> list[argparse.Action]:
 
 def _wire_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--personality", choices=PERSONALITIES, default="vllm", help="whose wire to speak")
-    made.add_argument("--host", help="address to listen on (vllm: all, sglang: 127.0.0.1)")
-    made.add_argument("--port", type=port, help="port to listen on, 0 for a free one (vllm: 8000, sglang: 30000)")
+    made.add_argument("--host", help="address to listen on (vllm: all, others: loopback)")
+    made.add_argument("--port", type=port, help="port to listen on, 0 for a free one (sglang: 30000, others: 8000)")
     made.add_argument("--name", help="how this worker calls itself in its answers (sim-PORT)")
     made.add_argument("--model", help="path or name of a model; nothing is loaded")
     made.add_argument("--served-model-name", help="what clients call the model (default: --model, else `sim`)")
+    made.add_argument("--prometheus", action="store_true", help="trtllm's page for Prometheus is there")
     made.add_argument("--dp-size", type=count, default=1, help="data-parallel ranks behind this port")
     made.add_argument("--dp-start-rank", type=index, default=0, help="number of the first of them")
 
@@ -218,6 +221,7 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         gather=given.gather,
         gather_count=given.gather_count or 0,
         join=given.join,
+        prometheus=given.prometheus,
     )
 
 

@@ -1,6 +1,6 @@
 """Which engine the worker passes for: its pages, its errors, its names of metrics, when its port opens.
 
-vLLM as of 0.32.0 (`vllm/entrypoints/`), SGLang as of 0.5.23 (`sglang/srt/entrypoints/`).
+vLLM as of 0.32.0 (`vllm/entrypoints/`), SGLang as of 0.5.23 (`sglang/srt/entrypoints/`), TensorRT-LLM as of 1.3.
 """
 
 import time
@@ -14,7 +14,7 @@ from launcher.sim.bootstrap import Bootstrap
 from launcher.sim.faults import Loading
 from launcher.sim.leg import Alone, Handoff
 from launcher.sim.message import Request, Response, document
-from launcher.sim.metrics import SGLANG, VLLM, Book
+from launcher.sim.metrics import SGLANG, TRTLLM, VLLM, Book
 from launcher.sim.parser import Settings
 from launcher.sim.text import MAX_MODEL_LEN
 from launcher.sim.transfer import Nixl, Side
@@ -106,6 +106,29 @@ class Vllm(Personality):
     def rank(self, request: Request, ask: Ask) -> int | None:
         text = request.headers.get("x-data-parallel-rank", "")
         return int(text) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else None
+
+
+class Trtllm(Vllm):
+    """Speaks as vLLM does, but for its pages: `/metrics` is JSON, and Prometheus has a page of its own, if that is on.
+
+    TensorRT-LLM 1.2 to 1.4, `serve/openai_server.py`.
+    """
+
+    def book(self) -> Book:
+        settings = self.settings
+        return Book(TRTLLM, settings.name, settings.served_name, settings.ranks, None)
+
+    def pages(self, state: State) -> Mapping[str, Page]:
+        card = _card(self.settings, "tensorrt_llm")
+        found: dict[str, Page] = {
+            "/health": lambda _: Response(),
+            "/v1/models": lambda _: document({"object": "list", "data": [card]}),
+            "/version": lambda _: document({"version": f"{VERSION}+sim"}),
+            "/metrics": lambda _: document([]),
+        }
+        if self.settings.prometheus:
+            found["/prometheus/metrics"] = lambda _: Response(200, state.book.registry.text().encode(), TEXT)
+        return found
 
 
 class Sglang(Personality):
@@ -217,7 +240,7 @@ def _card(settings: Settings, owner: str) -> dict[str, Any]:
     }
 
 
-_KINDS: Mapping[str, type[Personality]] = {"vllm": Vllm, "sglang": Sglang}
+_KINDS: Mapping[str, type[Personality]] = {"vllm": Vllm, "sglang": Sglang, "trtllm": Trtllm}
 
 
 def personality(settings: Settings) -> Personality:

@@ -75,6 +75,7 @@ RECIPES = {
     "vllm-router-pd:2p2d": {(f"decode-{each}", rank) for each in (0, 1) for rank in range(4)},
     "smg-sglang": {("worker-0", 0), ("worker-1", 0)},
     "smg-sglang-pd": {("decode-0", 0)},
+    "smg-trtllm": {("worker-0", 0)},
     "sglang-router-pd": {("decode-0", rank) for rank in range(8)},
 }
 HERE = {
@@ -82,7 +83,7 @@ HERE = {
     "smg-sglang-pd": tuple(word for key in ("setup", "version", "env_from") for word in ("--unset", f"router.{key}")),
 }
 """What the routers need on this machine, where there are no images."""
-NAMES = {"smg-sglang": "qwen", "smg-sglang-pd": "qwen"}
+NAMES = {"smg-sglang": "qwen", "smg-sglang-pd": "qwen", "smg-trtllm": "dsv4-pro"}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

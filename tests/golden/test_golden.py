@@ -57,7 +57,15 @@ for _recipe in ("sim-smg", "sim-vllm-router", "sim-sglang-router"):
         CASES[f"{_recipe}-pd-{_site}"] = Request(f"{_recipe}-pd", _site, sets=() if own else WHOLES)
 
 # The layouts of real engines, on nodes of 4 GPUs and of 8.
-LAYOUTS = ("vllm-router", "vllm-router-pd", "vllm-router-pd:2p2d", "smg-sglang", "smg-sglang-pd", "sglang-router-pd")
+LAYOUTS = (
+    "vllm-router",
+    "vllm-router-pd",
+    "vllm-router-pd:2p2d",
+    "smg-sglang",
+    "smg-sglang-pd",
+    "sglang-router-pd",
+    "smg-trtllm",
+)
 for _recipe in LAYOUTS:
     for _site in ("gb300", "h100"):
         CASES[f"{_recipe.replace(':', '-')}-{_site}"] = Request(_recipe, _site)

@@ -56,6 +56,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "adapter": "plain",
         "kind": "engine",
         "urls": "node",
+        "config_keys": ["a"],
         "image": "eng",
         "program": {"name": "eng", "version": "1", "command": ["eng"], "needs": ["sh"]},
         "ports": {"http": {"base": 6100, "step": 32, "span": 2}},

@@ -39,7 +39,7 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         ["unknown-key r.toml:5:1 unknown key `stage` in `[roles.worker]`"],
         (
             "`[roles.worker]` takes `image`, `version`, `setup`, `setup_file`, `env`, `env_from`, `flags`, `mounts`, "
-            "`on`, `manifest`, `gpus`, `replicas`, `kv` and `kv_events`"
+            "`on`, `manifest`, `gpus`, `replicas`, `kv`, `config` and `kv_events`"
         ),
     ),
     (

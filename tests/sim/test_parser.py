@@ -18,7 +18,7 @@ REFUSED = [
     (("--no-such-flag",), "unrecognized arguments: --no-such-flag"),
     (("--person", "vllm"), "unrecognized arguments: --person vllm"),
     (("model",), "unrecognized arguments: model"),
-    (("--personality", "trtllm"), "argument --personality: invalid choice: 'trtllm'"),
+    (("--personality", "tgi"), "argument --personality: invalid choice: 'tgi'"),
     (("--port", "http"), "argument --port: a whole number from 0 is wanted"),
     (("--port", "70000"), "argument --port: a whole number from 0 to 65535 is wanted"),
     (("--port",), "argument --port: expected one argument"),
