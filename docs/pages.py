@@ -12,7 +12,13 @@ from launcher.model.schema import schemas
 
 NOTE = "<!-- Written by `make docs`; change the code instead. -->\n\n"
 
-TITLES = {"recipe": "Recipe", "manifest": "Role manifest", "cluster": "Cluster", "config": "Configuration"}
+TITLES = {
+    "recipe": "Recipe",
+    "manifest": "Role manifest",
+    "cluster": "Cluster",
+    "config": "Configuration",
+    "lock": "Lock",
+}
 
 INTROS = {
     "recipe": "One deployment: `recipes/*.toml`, or a file of your own. `extends`, `[variants.NAME]` and "
@@ -25,6 +31,9 @@ INTROS = {
     "path` says which files made the result. Unknown keys are errors.",
     "config": "What holds for every command: `$XDG_CONFIG_HOME/launch/config.toml` (`~/.config/launch/config.toml`), "
     "above `/etc/launch/config.toml` of the site. Unknown keys are errors.",
+    "lock": "What the image aliases of a project were when they were locked: `launch.lock`, beside the recipes or "
+    "above them, written by `launch images lock` (see [the guide on images](../guides/images.md)). Unknown keys are "
+    "errors.",
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.checks import images, site
+from launcher.checks import images, locks, site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
@@ -136,6 +136,8 @@ AUDITS: Mapping[str, Audit] = {
     "image-version": images.image_version,
     "variable-shadowed": images.variable_shadowed,
     "driver-refused": images.driver_refused,
+    "image-moved": locks.image_moved,
+    "image-unlocked": locks.image_unlocked,
 }
 """Code → audit; its docstring is what `launch explain CODE` prints."""
 

@@ -46,7 +46,7 @@ def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     job on its nodes. Of a file the header is read: a text file, a pointer of Git LFS, a `.sqsh` that a dead import cut
     short start nothing. Logins are looked for where Docker, podman, enroot and Apptainer keep them (guide on images).
     """
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         if use.answer is None:
             yield use.question
         elif use.answer.fault in ("absent", "denied", "faulty"):
@@ -59,7 +59,7 @@ def image_unseen(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     Its registry does not answer here, has been asked too often, or may not be asked (`LAUNCH_OFFLINE`). The nodes may
     have more luck, so this is a warning.
     """
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         if use.answer is not None and use.answer.fault in ("unreachable", "limited", "offline"):
             text, advice = use.answer.text, use.answer.advice
             yield _finding("image-unseen", use, text, advice, Severity.WARNING)
@@ -73,7 +73,7 @@ def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding
     file the first bytes of a program in it.
     """
     arch = job.cluster.arch
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         image = use.image
         if use.answer is not None and use.answer.fault == "platform":
             yield _finding("image-of-other-nodes", use, use.answer.text, use.answer.advice)
@@ -90,7 +90,7 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]
     beside is the first word of its command, `bash` for nothing but preambles that ask for it, and what `needs` of its
     role manifest lists. Found in files by `unsquashfs`; a registry's image is looked into where it is small.
     """
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         image = use.image
         if image is None:
             continue
@@ -110,7 +110,7 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     Flags are checked against the catalogue of the version that recipe, alias or role manifest say. What the image has
     tells the folder that pip left in it. This is a warning.
     """
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         found = dict(use.image.versions).get(use.role.manifest.program.name or "") if use.image else None
         if found is not None and use.role.version is not None and found != use.role.version:
             name = use.role.manifest.program.name
@@ -127,7 +127,7 @@ def variable_shadowed(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """
     if job.cluster.runtime != "pyxis":
         return
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         if use.image is None:
             continue
         theirs = dict(each.partition("=")[::2] for each in use.image.env)
@@ -148,7 +148,7 @@ def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     there it is a warning.
     """
     driver = job.cluster.node.driver
-    for use in _uses(job, plan, facts):
+    for use in uses(job, plan, facts):
         if driver is None or use.image is None or not use.role.gpus or "NVIDIA_DISABLE_REQUIRE" in use.role.env:
             continue
         wanted = required(use.image.env)
@@ -188,7 +188,8 @@ def _question(text: str, job: Job, programs: tuple[str, ...], packages: tuple[st
     return Tag(str(source), job.cluster.arch or "", programs, packages, plain)
 
 
-def _uses(job: Job, plan: Plan, facts: Facts) -> Iterator[Use]:
+def uses(job: Job, plan: Plan, facts: Facts) -> Iterator[Use]:
+    """Every role of the plan whose image can be asked about."""
     asked = questions(job, plan)
     for role in job.roles:
         question = asked.get(role.reference or "")

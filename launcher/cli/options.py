@@ -14,7 +14,7 @@ GRAPHS = ("text", "mermaid")
 
 FLAG_VERBS = ("show", "diff", "harvest")
 SHELLS = ("bash", "zsh", "fish")
-SCHEMAS = ("recipe", "manifest", "cluster", "config")
+SCHEMAS = ("recipe", "manifest", "cluster", "config", "lock")
 
 _RECIPE = "`./my.toml`, `my.toml:VARIANT`, `-` for stdin, or the name of a shipped recipe (`quickstart`)"
 _RUN = "id of a run, the start of one, or `last`; `launch ps` lists them"
@@ -75,6 +75,9 @@ def up(parser: Parser) -> None:
         metavar="JOBID",
         dest="job",
         help="run in an allocation that is there: the default inside `salloc`; `new` submits a job all the same",
+    )
+    parser.add_argument(
+        "--update-lock", action="store_true", help="lock the images of the recipe as they are now, then use those"
     )
     parser.add_argument("--hold", action="store_true", help="keep the job when the run ends, for `--in` of another")
 

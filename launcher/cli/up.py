@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 
 from launcher.cli import arguments, ending, stages
 from launcher.cli.follow import Follower
@@ -64,6 +65,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepared:
     """Link → check → plan → audit → render. Raises `Refused`; warnings go to stderr."""
+    if args.update_lock:
+        # What asks registries is imported where it is wanted.
+        import_module("launcher.cli.relock").relock(args, world, terminal)
     checked = stages.accepted(arguments.request(args, args.recipe), stages.library())
     if checked.findings:
         refuse(checked.findings, terminal)

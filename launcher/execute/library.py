@@ -23,6 +23,7 @@ from launcher.execute.catalogues import Catalogues
 from launcher.execute.folder import NAME, exists, names
 from launcher.model.catalogue import Catalogue
 from launcher.model.kin import Kin, Names
+from launcher.model.lock import FILE as LOCK
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 from launcher.text.limits import BYTES
@@ -60,7 +61,8 @@ class Files:
     """A `Library` on files. One file is read once, and is one Document however often and by whatever path it is named.
 
     `environment` tells the user's folder, `shipped` and `site` are the folders of the launcher and of the
-    machine, relative names start at `directory` (default: where the process is), `read` gives standard input.
+    machine, relative names start at `directory` (default: where the process is), `read` gives standard input. Without
+    `locked` there is no lock, whatever is there.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Files:
         site: Path = SITE,
         directory: Path = Path(),
         read: Callable[[], bytes] = stdin,
+        locked: bool = True,
     ) -> None:
         self._shipped = shipped or data()
         self._folders = [folder for folder in (site, config(environment)) if folder is not None]
@@ -80,6 +83,8 @@ class Files:
         self.catalogues = Catalogues(self._manifest_folders, self._shown, self._document)
         self._homes: dict[Document, Path] = {}
         self._beside: list[Path] = []
+        self._project = directory
+        self._locked = locked
 
     def recipe(self, name: str, beside: Document | None = None) -> Document:
         """The recipe `name`: a file if it has a `/` or ends in `.toml`, `-` for standard input, else a shipped one.
@@ -93,6 +98,8 @@ class Files:
             document = self._document(*self._located(name, beside))
         else:
             document = self._named(name)
+        if beside is None:
+            self._project = self._homes[document] if _is_path(name) else self._directory
         folder = self._homes[document] / "manifests"
         self._beside = [folder] if beside is None else [folder, *self._beside]
         return document
@@ -157,6 +164,15 @@ class Files:
         """What is known beside the catalogue of that version. Raises Refused."""
         return self.catalogues.kin(program, version)
 
+    def lock(self) -> Document | None:
+        """The project's `launch.lock`, or None. Raises Refused for one that cannot be read."""
+        path = self.lock_path()
+        return self._document(path, self._shown(path)) if self._locked and exists(path) else None
+
+    def lock_path(self) -> Path:
+        """Where the project's lock is, or would be: beside the recipe, where none is above it."""
+        return project_lock(self._project) or self._project / LOCK
+
     def text(self, path: str, beside: Document) -> str:
         """A text file relative to the document that names it, to the byte.
 
@@ -220,6 +236,12 @@ class Files:
             return str(path.relative_to(self._directory.absolute()))
         except ValueError:
             return str(path)
+
+
+def project_lock(folder: Path) -> Path | None:
+    """The `launch.lock` of a folder, or of the nearest above it that has one."""
+    start = folder.absolute()
+    return next((path for each in (start, *start.parents) if exists(path := each / LOCK)), None)
 
 
 def _is_path(name: str) -> bool:

@@ -8,6 +8,7 @@ from launcher.model.equipment import Kit
 from launcher.model.job import Origin, Origins
 from launcher.model.library import Library
 from launcher.model.linking import Linking, text
+from launcher.model.lock import LockedImage, Locks
 from launcher.model.merge import Twice
 from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
@@ -101,9 +102,33 @@ def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> No
     linking.findings.append(finding)
 
 
-def version(library: Library, site: Site | None, draft: Draft) -> str | None:
-    """Version of the role's program: as the recipe says, else the image alias, else the tag of the image where its
-    tags are versions of that program, else the role manifest.
+def locked(linking: Linking, site: Site | None, draft: Draft, locks: Locks | None) -> LockedImage | None:
+    """What the lock has of the role's image; a finding where the alias means something else since."""
+    alias = text(draft.data, "image")
+    image = site.cluster.images.get(alias) if site and alias else None
+    if site is None or image is None or alias is None or locks is None:
+        return None
+    key, found = image.key(site.cluster.arch), locks.find(site.cluster.name, alias, site.cluster.arch)
+    if key is None or found is None:
+        return None
+    was, place = found
+    if was.reference == image.meant(site.cluster.arch):
+        return was
+    finding = Diagnostic(
+        "lock-stale",
+        f"image alias `{alias}` means something else than when it was locked",
+        Origins({(): _written(site, alias, key)}, draft.fallback).place(()),
+        labels=(Label(place, "what was locked"),),
+        help=f"`launch images lock {alias}` locks it anew, and so does `launch up --update-lock`",
+        exit=4,
+    )
+    linking.findings.append(finding)
+    return None
+
+
+def version(library: Library, site: Site | None, draft: Draft, held: LockedImage | None = None) -> str | None:
+    """Version of the role's program: as the recipe says, else the image alias, else what was found in the image when
+    it was locked, else its tag where its tags are versions of that program, else the role manifest.
     """
     program = draft.kit.manifest.program
     found: list[tuple[str | None, tuple[Origin, ...]]] = []
@@ -116,6 +141,8 @@ def version(library: Library, site: Site | None, draft: Draft) -> str | None:
     if site and image and key and program.name:
         tagged = _tagged(library, program.name, image.meant(site.cluster.arch) or "")
         found += [(tagged, _written(site, str(alias), key))] if tagged is not None else []
+    if site and key and held is not None and program.name in held.versions:
+        found.append((held.versions[program.name], _written(site, str(alias), key)))
     if site and image and program.name in image.versions:
         path: KeyPath = ("images", str(alias), "versions", program.name)
         found.append((image.versions[program.name], site.origins.chains.get(path, ())))

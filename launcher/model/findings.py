@@ -83,6 +83,10 @@ An alias may have references of its own for `x86_64` and `aarch64`, and a `refer
 `arch` of the cluster file says what its compute nodes are. Exit code 4.
 
     vllm = { x86_64 = "/images/vllm-amd64.sqsh", aarch64 = "/images/vllm-arm64.sqsh" }""",
+    "lock-stale": """An image alias means something else than when it was locked
+
+`launch.lock` has what each alias meant, so that a recipe gets the same images again. The alias was given another
+reference since. Exit code 4.""",
     "missing-image": """A role without an image on a cluster with containers
 
 Neither the role nor its role manifest names an image alias, and the cluster starts everything in

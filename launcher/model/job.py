@@ -7,6 +7,7 @@ from typing import Literal
 from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
 from launcher.model.kin import Kin
+from launcher.model.lock import LockedImage
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import FlagValue, Mount, Recipe
 from launcher.run.record import record
@@ -64,8 +65,9 @@ class Role:
     `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
     it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
     as the recipe says, else the image alias or the image's tag, else the role manifest; `catalogue` is of another
-    version where there is none of that. `kin` is known where a flag is not in the catalogue. `mounts` are the
-    cluster's, then the role's own. `origins` has paths relative to the role (`("flags", "policy")`).
+    version where there is none of that. `kin` is known where a flag is not in the catalogue. `locked` is what
+    `launch.lock` has of the image. `mounts` are the cluster's, then the role's own. `origins` has paths relative to
+    the role (`("flags", "policy")`).
     """
 
     name: str
@@ -89,6 +91,7 @@ class Role:
     catalogue: Catalogue | None = None
     kin: Kin | None = None
     manifest_document: Document | None = None
+    locked: LockedImage | None = None
 
     def place(self, *path: str | int, part: Literal["key", "value"] = "value") -> Place:
         """Where a key of this role was written."""

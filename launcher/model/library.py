@@ -51,6 +51,10 @@ class Library(Protocol):
         """What is known beside the catalogue of that version of the program."""
         ...
 
+    def lock(self) -> Document | None:
+        """The project's `launch.lock`: beside the recipe last asked for, or above it; None where there is none."""
+        ...
+
     def text(self, path: str, beside: Document) -> str:
         """A text file named in `beside`, relative to it (`setup_file`). Raises OSError or UnicodeDecodeError."""
         ...

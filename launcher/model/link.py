@@ -5,6 +5,7 @@ from launcher.model.equipment import Equipment
 from launcher.model.job import Job
 from launcher.model.library import Library
 from launcher.model.linking import Linking, table, text
+from launcher.model.lock import Lock, Locks
 from launcher.model.option import PROGRAMS, known
 from launcher.model.site import Site, site
 from launcher.model.source import Edit, Source, source
@@ -41,7 +42,7 @@ def link(library: Library, request: Request) -> Job:
     recipe = source(linking, request.recipe, place.cluster.name if place else request.cluster, edits)
     if recipe is None:
         raise Refused(_once(linking.findings))
-    roles = Staff(linking, recipe, place, Equipment(linking)).roles()
+    roles = Staff(linking, recipe, place, Equipment(linking), _locks(linking, place)).roles()
     # A rehearsal on this machine reads no model.
     if place is not None and not (request.simulate and place.cluster.scheduler == "local"):
         _model(linking, recipe, place)
@@ -60,6 +61,19 @@ def link(library: Library, request: Request) -> Job:
         findings=tuple(linking.findings),
         options=options,
     )
+
+
+def _locks(linking: Linking, place: Site | None) -> Locks | None:
+    """The project's lock, where images count."""
+    if place is None or not place.containers:
+        return None
+    try:
+        document = linking.library.lock()
+    except Refused as refused:
+        linking.findings.extend(refused.diagnostics)
+        return None
+    found = linking.read(Lock, document) if document else None
+    return Locks(found, document) if found and document else None
 
 
 def _options(linking: Linking, recipe: Source, place: Site | None) -> dict[str, tuple[Catalogue, ...]]:

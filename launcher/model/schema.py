@@ -5,13 +5,20 @@ from typing import Any
 
 from launcher.model.cluster import Cluster
 from launcher.model.config import Config
+from launcher.model.lock import Lock
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import RecipeFile, Table
 from launcher.model.value import FLAG_MARK
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-MODELS: Mapping[str, type[Table]] = {"recipe": RecipeFile, "manifest": Manifest, "cluster": Cluster, "config": Config}
+MODELS: Mapping[str, type[Table]] = {
+    "recipe": RecipeFile,
+    "manifest": Manifest,
+    "cluster": Cluster,
+    "config": Config,
+    "lock": Lock,
+}
 """Kind of file → the model of such a file."""
 
 _FIRST = ("schema", "extends", "name")

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from launcher.model.catalogue import Catalogue, stand_in
-from launcher.model.draft import MANIFEST, Draft, mounts, preamble, reference, version
+from launcher.model.draft import MANIFEST, Draft, locked, mounts, preamble, reference, version
 from launcher.model.equipment import Equipment, Kit
 from launcher.model.job import BENCHMARK, ROUTER, WORKERS, Origins, Role
 from launcher.model.kin import Kin
 from launcher.model.linking import Linking, table, text
+from launcher.model.lock import LockedImage, Locks
 from launcher.model.manifest import Manifest
 from launcher.model.merge import Identity, Layer, below, merge
 from launcher.model.recipe import NO_ROUTER
@@ -47,6 +48,7 @@ class Staff:
     source: Source
     site: Site | None
     equipment: Equipment
+    locks: Locks | None = None
 
     def roles(self) -> tuple[Role, ...]:
         """Workers in recipe order, then others, the router, the benchmark. Not all of them where there are findings."""
@@ -67,16 +69,18 @@ class Staff:
         if kit is None:
             return None
         library = self.linking.library
-        found = version(library, self.site, self._draft(post, kit, role_key))
+        first = self._draft(post, kit, role_key)
+        held = locked(self.linking, self.site, first, self.locks)
+        found = version(library, self.site, first, held)
         catalogue = self._catalogue(kit.manifest, found)
         draft = self._draft(post, kit, program_key(catalogue) if catalogue else role_key)
-        version(library, self.site, draft)
+        version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
         meant = reference(self.linking, self.site, draft) if self.site else None
         setup = preamble(self.linking, draft)
         if self.site is None or errors(self.linking.findings):
             return None
-        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, self._kin(draft, catalogue)))
+        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, self._kin(draft, catalogue), held))
 
     def _kit(self, post: Post) -> Kit | None:
         """The role manifest that a role names."""
@@ -146,6 +150,7 @@ class Fixed:
     setup: str | None
     catalogue: Catalogue | None
     kin: Kin | None
+    locked: LockedImage | None
 
 
 def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
@@ -174,4 +179,5 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         catalogue=fixed.catalogue,
         kin=fixed.kin,
         manifest_document=draft.kit.document,
+        locked=fixed.locked,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from launcher.images.pin import pinned
 from launcher.model.duration import seconds
 from launcher.model.job import BENCHMARK, Job, Role
 from launcher.plan.addresses import addresses
@@ -53,6 +54,7 @@ class _Kind:
     mounts: tuple[Mount, ...]
     after: tuple[str, ...]
     stop: Stop
+    reference: str | None = None
 
 
 def plan(job: Job, adapters: Adapters) -> Plan:
@@ -135,7 +137,8 @@ def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
     for role in {part.replica.role.name: part.replica.role for part in parts}.values():
         after = tuple(name for other in base.order.after[role.name] for name in steps.get(other, ()))
         stop = Stop(role.manifest.stop.signal, role.manifest.stop.seconds)
-        found[role.name] = _Kind(setup(job, role), _mounts(job, role), after, stop)
+        reference = pinned(role.locked, job.cluster) if role.locked else role.reference
+        found[role.name] = _Kind(setup(job, role), _mounts(job, role), after, stop, reference)
     return found
 
 
@@ -153,7 +156,7 @@ def _step(part: _Part, kind: _Kind, env: Mapping[str, str], share: tuple[int | N
         memory=share[1],
         ports=part.ports,
         image=role.image,
-        reference=role.reference,
+        reference=kind.reference,
         setup=kind.setup,
         writable=role.setup is not None,
         mounts=kind.mounts,

@@ -113,6 +113,13 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "models": {"m": "/m"},
     },
     "config": {"schema": 1, "cluster": "gb300"},
+    "lock": {
+        "schema": 1,
+        "image": [
+            {"cluster": "a", "alias": "b", "arch": "x86_64", "reference": "c", "size": 1, "env": {"A": "1"}},
+            {"cluster": "a", "alias": "c", "arch": "aarch64", "reference": "c", "size": 1, "mtime": 1, "user": "u"},
+        ],
+    },
 }
 
 VALUES = st.one_of(

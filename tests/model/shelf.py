@@ -101,6 +101,7 @@ class Shelf:
         manifests: Mapping[str, str] = {},
         clusters: Mapping[str, Sequence[str]] = {},
         texts: Mapping[str, str | bytes] = {},
+        lock: str | None = None,
     ) -> None:
         self._recipes = {name: parse(name, text) for name, text in recipes.items()}
         shipped = {"engine": ENGINE, "gate": GATE, "direct": DIRECT, "box": BOX, **manifests}
@@ -111,6 +112,7 @@ class Shelf:
             for name, layers in files.items()
         }
         self._texts = texts
+        self._lock = lock
 
     def recipe(self, name: str, beside: Document | None = None) -> Document:
         if name not in self._recipes:
@@ -140,6 +142,9 @@ class Shelf:
 
     def kin(self, program: str, version: str) -> Kin:
         return Kin()
+
+    def lock(self) -> Document | None:
+        return None if self._lock is None else parse("launch.lock", self._lock)
 
     def text(self, path: str, beside: Document) -> str:
         found = self._texts.get(f"{beside.name}/{path}", self._texts.get(path))

@@ -294,5 +294,5 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("files", "findings"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
-def test_refusals_of_other_files(files: dict[str, dict[str, Any]], findings: list[str]) -> None:
+def test_refusals_of_other_files(files: dict[str, Any], findings: list[str]) -> None:
     assert refused(Shelf({"r.toml": RECIPE}, **files), Request("r.toml", "site")) == findings

@@ -15,6 +15,9 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "add": ("launcher.cli.images.add", "give a reference a new alias"),
     "set": ("launcher.cli.images.set", "let an alias mean something else"),
     "rm": ("launcher.cli.images.rm", "take an alias away"),
+    "lock": ("launcher.cli.images.lock", "write down what the aliases are now, in `launch.lock`"),
+    "verify": ("launcher.cli.images.verify", "hold registries and files against the lock, files to the byte"),
+    "diff": ("launcher.cli.images.diff", "show what changed since the images were locked"),
 }
 """Verb → the module whose `run` it is, and one line of help."""
 
@@ -59,12 +62,52 @@ def rm(parser: Parser) -> None:
     _cluster(parser)
 
 
-OPTIONS: Mapping[str, Callable[[Parser], None]] = {"ls": ls, "show": show, "add": add, "set": set_, "rm": rm}
+def lock(parser: Parser) -> None:
+    """`launch images lock`."""
+    _aliases(parser)
+    _cluster(parser)
+    _lock(parser)
+
+
+def verify(parser: Parser) -> None:
+    """`launch images verify`."""
+    _aliases(parser)
+    _cluster(parser)
+    _lock(parser)
+
+
+def diff(parser: Parser) -> None:
+    """`launch images diff`."""
+    _aliases(parser)
+    _cluster(parser)
+    _lock(parser)
+
+
+OPTIONS: Mapping[str, Callable[[Parser], None]] = {
+    "ls": ls,
+    "show": show,
+    "add": add,
+    "set": set_,
+    "rm": rm,
+    "lock": lock,
+    "verify": verify,
+    "diff": diff,
+}
 """Verb → what adds its options to a parser."""
 
 
 def _alias(parser: Parser) -> None:
     parser.add_argument("alias", metavar="ALIAS", help="name of the image in recipes")
+
+
+def _aliases(parser: Parser) -> None:
+    parser.add_argument("alias", metavar="ALIAS", nargs="*", help="aliases of the cluster; default: all")
+
+
+def _lock(parser: Parser) -> None:
+    parser.add_argument(
+        "--lock", metavar="FILE", help="default: the nearest `launch.lock` here or above, else one that is made here"
+    )
 
 
 def _entry(parser: Parser) -> None:

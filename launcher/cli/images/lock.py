@@ -1,0 +1,36 @@
+"""`launch images lock`: what the aliases of a cluster are now, written down."""
+
+import argparse
+from pathlib import Path
+
+from launcher.cli import arguments
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+from launcher.execute.images import aliases, locks
+from launcher.execute.world import Real
+from launcher.images import locking
+from launcher.model.lock import Lock
+from launcher.text.diagnostic import Refused
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Writes the lock and prints what is in it; nothing is written where an image cannot be found out about."""
+    world = Real()
+    name, place = arguments.chosen(args)
+    site = aliases.read(name, place)
+    wanted = locks.wanted(site, args.alias)
+    found, findings = locks.asked(world, site, wanted, hashed=True, told=terminal.status)
+    if findings:
+        raise Refused(findings)
+    file = Path(args.lock) if args.lock else locks.path()
+
+    def change(old: Lock | None) -> Lock:
+        new = locking.merged(old, found)
+        return new if args.alias else locking.without(new, site.cluster.name, site.cluster.images)
+
+    locks.write(world, file, change, terminal.note)
+    rows = [(each.alias, each.arch, (each.manifest or f"sha256:{each.sha256}")[:19], each.reference) for each in found]
+    if rows:
+        terminal.say(table(("alias", "arch", "is", "reference"), rows, color=terminal.color_out))
+    terminal.note(f"{len(found)} image{'s' * (len(found) != 1)} of cluster `{site.cluster.name}` in `{file}`")
+    return 0

@@ -1,0 +1,159 @@
+"""`launch.lock`: made, compared, and written under a lock of its own."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.execute import reading
+from launcher.execute.folder import exists
+from launcher.execute.held import Held, held
+from launcher.execute.images import answers
+from launcher.execute.images.aliases import PATIENCE, refusal
+from launcher.execute.library import Files, project_lock
+from launcher.execute.world import World
+from launcher.images import locking, reference
+from launcher.images.locking import Entry
+from launcher.images.reference import Daemon
+from launcher.images.reference import File as ImageFile
+from launcher.model.facts import Answer, Header, Tag
+from launcher.model.linking import Linking
+from launcher.model.lock import FILE, Lock, LockedImage
+from launcher.model.manifest import Manifest
+from launcher.model.site import Site
+from launcher.run import files
+from launcher.text.diagnostic import Diagnostic, Place, Refused
+from launcher.text.parse import parse
+
+_USUAL = ("sh", "bash", "env", "python3")
+_PIECE = 1 << 20
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An alias that can be locked: what it means for the cluster's nodes, and where that is written."""
+
+    alias: str
+    reference: str
+    question: Tag | Header
+    place: Place
+
+
+def path(directory: Path = Path()) -> Path:
+    """The project's lock: the nearest above `directory`, else one in it."""
+    return project_lock(directory) or directory / FILE
+
+
+def read(file: Path) -> Lock | None:
+    """What the file has; None where there is none. Raises Refused."""
+    if not exists(file):
+        return None
+    linking = Linking(Files())
+    found = linking.read(Lock, parse(str(file), reading.document_text(file, str(file))))
+    if found is None:
+        raise Refused(linking.findings)
+    return found
+
+
+def wanted(site: Site, aliases: Sequence[str] = ()) -> list[Wanted]:
+    """Those of a cluster's aliases, or all. Raises Refused for one that it does not have."""
+    cluster = site.cluster
+    for alias in aliases:
+        if alias not in cluster.images:
+            message = f"cluster `{cluster.name}` has no image alias `{alias}`"
+            raise refusal("unknown-image", message, Linking(Files()).known(alias, cluster.images, "image aliases"))
+    programs, packages = _sought()
+    found = []
+    for alias in aliases or sorted(cluster.images):
+        image = cluster.images[alias]
+        key, text = image.key(cluster.arch), image.meant(cluster.arch)
+        question = _question(text, site, programs, packages) if text is not None else None
+        if key is not None and text is not None and question is not None:
+            whole = ("images", alias, key)
+            place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
+            found.append(Wanted(alias, text, question, place))
+    return found
+
+
+def asked(
+    world: World, site: Site, aliases: Iterable[Wanted], *, hashed: bool, told: Told
+) -> tuple[list[LockedImage], list[Diagnostic]]:
+    """What there is now of each, several at a time, and what could not be found out. `hashed`: files to the byte."""
+    each = list(aliases)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(lambda one: answers.answer(one.question), each))
+    locked, findings = [], []
+    for one, answer in zip(each, found, strict=True):
+        if answer.image is None:
+            findings.append(_refused(one, answer))
+            continue
+        arch = answer.image.arch or site.cluster.arch
+        if arch not in ("x86_64", "aarch64"):
+            message = f"nobody says for which nodes the image `{one.alias}` is"
+            findings.append(Diagnostic("image-architecture", message, one.place, help="say `arch` in the cluster file"))
+            continue
+        if site.cluster.arch and arch != site.cluster.arch:
+            message = f"the image `{one.alias}` is for {arch}, and the nodes are {site.cluster.arch}"
+            findings.append(Diagnostic("image-of-other-nodes", message, one.place, exit=4))
+            continue
+        sha256 = digest(Path(one.question.path), told) if hashed and isinstance(one.question, Header) else None
+        entry = Entry(site.cluster.name, one.alias, arch)
+        locked.append(locking.locked(entry, one.reference, answer.image, sha256))
+    return locked, findings
+
+
+def write(world: World, file: Path, change: Callable[[Lock | None], Lock], told: Told) -> Lock:
+    """The file with the change made to what it has by then. Raises Refused and OSError."""
+    try:
+        with held(world, file.with_name(f".{file.name}.lock"), f"writing {file.name}", PATIENCE, told):
+            new = change(read(file))
+            files.write(str(file.resolve()), locking.written(new).encode("utf-8"), 0o644)
+            return new
+    except Held as error:
+        raise refusal("file-locked", f"`{file}` is being written: {error}", "try again", 1) from error
+
+
+def digest(file: Path, told: Told) -> str:
+    """sha256 of a file, in hexadecimal."""
+    told(f"reading {file}")
+    made = hashlib.sha256()
+    with file.open("rb") as content:
+        while piece := content.read(_PIECE):
+            made.update(piece)
+    return made.hexdigest()
+
+
+def _refused(one: Wanted, answer: Answer) -> Diagnostic:
+    code = {"platform": "image-of-other-nodes"}.get(answer.fault, "image-absent")
+    return Diagnostic(code, answer.text, one.place, help=answer.advice, exit=4)
+
+
+def _question(text: str, site: Site, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:
+    try:
+        source = reference.parse(text)
+    except ValueError:
+        return None
+    if isinstance(source, Daemon):
+        return None
+    if isinstance(source, ImageFile):
+        return Header(source.path, programs, packages)
+    plain = source.registry in site.cluster.plain_http
+    return Tag(str(source), site.cluster.arch or "", programs, packages, plain)
+
+
+def _sought() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Programs and packages that role manifests and catalogues know: what is worth recording of an image."""
+    library = Files()
+    linking = Linking(library)
+    programs, packages = dict.fromkeys(_USUAL), dict[str, None]()
+    for name in library.manifests():
+        document = library.manifest(name)
+        manifest = linking.read(Manifest, document) if document else None
+        if manifest is not None:
+            programs.update(dict.fromkeys(manifest.program.needs))
+            packages.update({manifest.program.name: None} if manifest.program.name else {})
+    packages.update(dict.fromkeys(library.catalogues.programs()))
+    return tuple(sorted(programs)), tuple(sorted(packages))

@@ -1,0 +1,100 @@
+"""What is locked of an image, how it is written, and what has changed since."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tomlkit
+
+from launcher.model.facts import Image
+from launcher.model.lock import Lock, LockedImage
+from launcher.run.record import record
+
+_HEAD = "# Written by `launch images lock`. What aliases meant, so that runs of the same recipe get the same images.\n"
+
+
+@record
+class Entry:
+    """Of which alias something is locked."""
+
+    cluster: str
+    alias: str
+    arch: str
+
+
+def locked(entry: Entry, reference: str, image: Image, sha256: str | None = None) -> LockedImage:
+    """What is found out about an image, as it is locked. `sha256` is of a file."""
+    programs = [*(("sh",) if image.shell else ()), *(image.programs or ())]
+    return LockedImage(
+        cluster=entry.cluster,
+        alias=entry.alias,
+        arch=entry.arch,  # type: ignore[arg-type]
+        reference=reference,
+        digest=image.digest or None,
+        manifest=image.manifest or None,
+        config=image.config or None,
+        size=image.size,
+        sha256=sha256,
+        mtime=image.mtime or None,
+        entrypoint=list(image.entrypoint),
+        user=image.user,
+        workdir=image.workdir,
+        env=dict(each.partition("=")[::2] for each in image.env),
+        programs=sorted(dict.fromkeys(programs)),
+        versions=dict(image.versions),
+    )
+
+
+def merged(lock: Lock | None, new: Iterable[LockedImage]) -> Lock:
+    """The lock with these in the place of what it had for their aliases."""
+    found = {_key(each): each for each in lock.image} if lock else {}
+    found |= {_key(each): each for each in new}
+    return Lock(schema=1, image=[found[key] for key in sorted(found)])
+
+
+def without(lock: Lock, cluster: str, aliases: Iterable[str]) -> Lock:
+    """The lock less what it has of a cluster's aliases that are none any more."""
+    known = set(aliases)
+    return Lock(schema=1, image=[each for each in lock.image if each.cluster != cluster or each.alias in known])
+
+
+def _key(each: LockedImage) -> tuple[str, str, str]:
+    return each.cluster, each.alias, each.arch
+
+
+def written(lock: Lock) -> str:
+    """The text of `launch.lock`: the same for the same lock, an alias a table, so that a diff shows what changed."""
+    document = tomlkit.document()
+    document["schema"] = 1
+    rows = tomlkit.aot()
+    for each in lock.image:
+        rows.append(
+            tomlkit.item({key: value for key, value in each.model_dump().items() if value not in (None, "", [], {})})
+        )
+    if lock.image:
+        document["image"] = rows
+    return _HEAD + tomlkit.dumps(document)
+
+
+def differences(old: LockedImage, new: LockedImage) -> Iterator[tuple[str, str, str]]:
+    """(key, what was locked, what there is now) for everything that matters and is not the same."""
+    before, after = old.model_dump(), new.model_dump()
+    for key in LockedImage.model_fields:
+        one, other = before[key], after[key]
+        if key == "sha256" and (one is None or other is None):
+            continue  # nobody hashed the file
+        if one == other:
+            continue
+        if isinstance(one, dict):
+            yield from (
+                (f"{key}.{name}", str(one.get(name, "")), str(other.get(name, "")))
+                for name in sorted({**one, **other})
+                if one.get(name) != other.get(name)
+            )
+        elif isinstance(one, list):
+            yield key, " ".join(one), " ".join(other)
+        else:
+            yield key, _text(one), _text(other)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,150 @@
+"""`launch images lock|verify|diff` and `launch up --update-lock`, against a real registry and real files."""
+
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.testbed import image, oci, registry
+from tests.testbed.registry import Served
+
+RECIPE = """\
+schema = 1
+name = "r"
+[roles.worker]
+manifest = "sim"
+image = "engine"
+"""
+SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#", mode=0o755)]
+ENV = {"Env": ["PATH=/usr/bin:/bin", "NVIDIA_REQUIRE_CUDA=cuda>=12.9"], "Entrypoint": ["python3"], "User": "app"}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
+        yield running
+
+
+@pytest.fixture
+def launch(tmp_path: Path, served: Served) -> Program:
+    """The real program, in a folder with a recipe and a cluster."""
+    made = Program(tmp_path)
+    (tmp_path / "r.toml").write_text(RECIPE)
+    shutil.copy(image.squashfs(image.TINY), tmp_path / "tiny.sqsh")
+    push(served, "one")
+    site(made, f"{served.host}/l/engine:1")
+    return made
+
+
+def site(launch: Program, engine: str) -> None:
+    """The cluster, whose alias `engine` means this."""
+    (launch.home / "site.toml").write_text(
+        'schema = 1\nname = "site"\nruntime = "apptainer"\narch = "x86_64"\nruns = "/tmp"\n'
+        f'[images]\nengine = "{engine}"\n'
+    )
+
+
+def push(served: Served, user: str) -> str:
+    images = [oci.image([SHELL], arch=arch, config={**ENV, "User": user}) for arch in ("amd64", "arm64")]
+    return served.pusher.push("l/engine", "1", *images)
+
+
+def lock(launch: Program, *words: str) -> tuple[int, str, str]:
+    done = launch("images", *words, "--cluster", "./site.toml")
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(launch: Program) -> tuple[int, str]:
+    done = launch("check", "r.toml", "--cluster", "./site.toml", "--probe", "--format", "concise")
+    return done.returncode, done.stdout
+
+
+def test_a_tag_that_moves_and_goes(launch: Program, served: Served) -> None:
+    assert check(launch) == (0, "./site.toml:7:10: warning[image-unlocked]: not locked: `engine`\n")
+    status, out, err = lock(launch, "lock")
+    assert (status, err) == (0, "1 image of cluster `site` in `launch.lock`\n"), err
+    (row,) = tomllib.loads((launch.home / "launch.lock").read_text())["image"]
+    assert (row["alias"], row["arch"], row["user"], row["entrypoint"]) == ("engine", "x86_64", "one", ["python3"])
+    assert row["manifest"][:19] in out
+    assert row["programs"] == ["python3", "sh"]
+    assert row["env"]["NVIDIA_REQUIRE_CUDA"] == "cuda>=12.9"
+    assert check(launch) == (0, "")
+    assert lock(launch, "verify") == (0, "", "all as locked\n")
+    assert lock(launch, "diff")[0] == 0
+
+    plan = launch("plan", "r.toml", "--cluster", "./site.toml").stdout
+    assert f"@{row['manifest']}" in plan
+
+    moved = push(served, "two")
+    status, out = check(launch)
+    assert status == 4
+    assert f"error[image-moved]: the image of role `worker` names {moved} now, and {row['digest']} was locked" in out
+    status, out, _ = lock(launch, "diff")
+    assert status == 1
+    assert ["engine", "user", "one", "two"] in [line.split() for line in out.splitlines()]
+    assert lock(launch, "verify")[0] == 4
+    before = (launch.home / "launch.lock").read_text()
+    done = launch("up", "r.toml", "--cluster", "./site.toml", "--dry-run", "--update-lock")
+    assert done.returncode == 0, done.stderr
+    assert "`engine` locked in `" in done.stderr
+    assert (launch.home / "launch.lock").read_text() == before.replace(row["digest"], moved).replace(
+        'user = "one"', 'user = "two"'
+    ).replace(row["manifest"], _manifest(launch)).replace(row["config"], _config(launch))
+
+    served.pusher.delete("l/engine", moved)
+    status, out = check(launch)
+    assert status == 4
+    assert "error[image-absent]" in out
+    assert "has no `l/engine:1`" in out
+    assert lock(launch, "verify")[0] == 4
+
+
+def _row(launch: Program) -> dict[str, str]:
+    found: dict[str, str] = tomllib.loads((launch.home / "launch.lock").read_text())["image"][0]
+    return found
+
+
+def _manifest(launch: Program) -> str:
+    return _row(launch)["manifest"]
+
+
+def _config(launch: Program) -> str:
+    return _row(launch)["config"]
+
+
+def test_an_alias_that_means_something_else(launch: Program, served: Served) -> None:
+    push(served, "one")
+    assert lock(launch, "lock", "engine")[0] == 0
+    site(launch, f"{served.host}/l/engine:2")
+    status, out = check(launch)
+    assert status == 4
+    assert "./site.toml:7:10: error[lock-stale]: image alias `engine` means something else than when it was" in out
+    assert "did you mean" in lock(launch, "lock", "engin")[2]
+
+
+def test_a_file_that_changes(launch: Program) -> None:
+    path = launch.home / "tiny.sqsh"
+    site(launch, str(path))
+    (launch.home / "site.toml").write_text((launch.home / "site.toml").read_text().replace("apptainer", "pyxis"))
+    assert lock(launch, "lock")[0] == 0
+    assert lock(launch, "verify")[0] == 0
+    content = path.read_bytes()
+    path.write_bytes(content[:200_000] + bytes([content[200_000] ^ 1]) + content[200_001:])
+    status, out, _ = lock(launch, "verify")
+    assert (status, "sha256" in out) == (4, True)
+    assert ["engine", "mtime"] in [line.split()[:2] for line in lock(launch, "diff")[1].splitlines()]
+    assert "has been written anew since it was locked" in check(launch)[1]
+    path.write_bytes(content)
+    assert lock(launch, "verify")[0] == 0  # the same bytes, whenever they were written
+
+
+def test_what_cannot_be_locked(launch: Program, served: Served) -> None:
+    site(launch, f"{served.host}/l/engine:9")
+    status, _, err = lock(launch, "lock")
+    assert (status, "error[image-absent]" in err) == (4, True)
+    assert not (launch.home / "launch.lock").exists()
+    assert lock(launch, "verify")[0] == 2
+    assert "is not locked in `launch.lock`" in lock(launch, "verify")[2]
