@@ -27,7 +27,7 @@ CODE := launcher tests benchmarks docs
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all check format golden flags docs bench wheel clean \
+.PHONY: help setup demo test test-nobody test-all check format golden flags docs bench wheel clean \
 	check-lint check-format check-types check-layers check-shape check-python check-docs
 
 help: ## what there is
@@ -42,6 +42,9 @@ demo: $(VENV)/demo ## run the quickstart on this machine: workers, router, one c
 test: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## every test that CI runs
 	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-nobody: $(VENV)/dev $(ENVIRONMENTS) ## by root: those that need no root, as the user nobody
+	@$(BIN)/python -m tests.nobody -n $(JOBS) --dist loadfile tests/cli tests/end tests/execute tests/run
 
 test-all: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## the same and those that take minutes
 	@bash .ci/packages

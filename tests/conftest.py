@@ -95,7 +95,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     return compare
 
 
-def _python39() -> str | None:
+def python39_path() -> str | None:
     """A Python 3.9: `$LAUNCH_PYTHON39`, one on PATH, or one that pyenv has."""
     home = Path(os.environ.get("PYENV_ROOT", Path("~/.pyenv").expanduser()))
     found = [os.environ.get("LAUNCH_PYTHON39"), *map(str, sorted(home.glob("versions/3.9.*/bin/python3.9")))]
@@ -112,7 +112,7 @@ def _python39() -> str | None:
 @pytest.fixture(scope="session")
 def python39() -> str:
     """Path of a real Python 3.9, the oldest the supervisor runs on."""
-    program = _python39()
+    program = python39_path()
     if program is None:
         pytest.fail("no Python 3.9 found: the supervisor's tests need one (pyenv install 3.9, or set LAUNCH_PYTHON39)")
     return program
