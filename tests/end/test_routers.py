@@ -1,7 +1,7 @@
 """Every layout with the real router: who answered, what was handed over, and when the gates stay shut."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +81,9 @@ def down(user: Deployment) -> None:
     assert user.outcome()["exit"] == 0
 
 
-def sets(role: str, recipe: str, *flags: str) -> list[str]:
-    """The words that give the workers of `role` two ranks, where the router addresses them, and the router flags."""
-    ranks = [f"roles.{role}.flags.dp-size=2"] if recipe in RANKED else []
+def sets(roles: Sequence[str], recipe: str, *flags: str) -> list[str]:
+    """The words that give the workers of `roles` two ranks, where the router addresses them, and the router flags."""
+    ranks = [f"roles.{role}.flags.dp-size=2" for role in roles if recipe in RANKED]
     return [word for each in (*ranks, *(f"router.flags.{flag}" for flag in flags)) for word in ("--set", each)]
 
 
@@ -91,7 +91,7 @@ def sets(role: str, recipe: str, *flags: str) -> list[str]:
 def test_aggregate(user: Deployment, recipe: str) -> None:
     """Every rank of every worker answers, and a session stays where it came to."""
     header, *flags = SESSIONS[recipe]
-    up = user.up(recipe, "--wait", *sets("worker", recipe, *flags))
+    up = user.up(recipe, "--wait", *sets(["worker"], recipe, *flags))
     assert up.returncode == 0, up.stderr
     assert f"tiny is ready at {user.url}" in up.stdout
     ranks = 2 if recipe in RANKED else 1
@@ -111,11 +111,11 @@ def test_aggregate(user: Deployment, recipe: str) -> None:
 @pytest.mark.parametrize("recipe", HALVES)
 def test_prefill_and_decode(user: Deployment, recipe: str) -> None:
     """Every half has its share, and no prompt is computed twice."""
-    up = user.up(recipe, "--wait", *sets("decode", recipe))
+    up = user.up(recipe, "--wait", *sets(["prefill", "decode"], recipe))
     assert up.returncode == 0, up.stderr
     ranks = 2 if recipe in RANKED else 1
     assert request(user, "/workers").data["stats"] == {
-        "prefill_count": 2, "decode_count": 2 * ranks, "regular_count": 0,
+        "prefill_count": 2 * ranks, "decode_count": 2 * ranks, "regular_count": 0,
     }  # fmt: skip
     answers = [complete(user) for _ in range(8)]
     parts = [answer["sim"] for answer in answers]
