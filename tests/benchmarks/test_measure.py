@@ -1,11 +1,13 @@
 """Figures are only worth something if the measuring can fail."""
 
+import subprocess
 import sys
 
 import pytest
 
 from benchmarks.measure import Cost, cost, medians
-from benchmarks.run import limits, promises
+from benchmarks.peers import HUNDRED
+from benchmarks.run import Many, hundred, limits, printed, promises
 
 BUSY = "import time\nwhile time.process_time() < 0.2: pass"
 
@@ -28,20 +30,45 @@ def test_medians_keep_the_order_of_the_commands() -> None:
     assert list(medians({"b": [sys.executable, "-c", ""], "a": [sys.executable, "-c", ""]}, 1)) == ["b", "a"]
 
 
+FINE = {"launch --help": Cost(0.02, 0, 0), "launch check": Cost(0.14, 0, 30), "one pydantic model": Cost(0.1, 0, 0)}
+LINEAR = {625: 0.1, 2500: 0.4, 5000: 0.8}
+MANY: dict[str, Many] = {"launch": ({"check": 0.0029, "all": 0.005}, 40), "peer": ({"all": 0.002}, 30)}
+
+
 @pytest.mark.parametrize(
-    ("name", "costs", "plans"),
+    ("name", "costs", "plans", "many"),
     [
-        ("launch --help", {"launch --help": Cost(0.06, 0, 0)}, {}),
-        ("over one pydantic model", {"launch check": Cost(0.151, 0, 0)}, {}),
-        ("peak memory", {"launch check": Cost(0.1, 0, 41)}, {}),
-        ("2,500 nodes", {}, {625: 0.3, 2500: 1.1, 5000: 2.2}),
-        ("growth", {}, {5000: 1.7}),
+        ("launch --help", {"launch --help": Cost(0.06, 0, 0)}, {}, MANY),
+        ("over one pydantic model", {"launch check": Cost(0.151, 0, 0)}, {}, MANY),
+        ("peak memory", {"launch check": Cost(0.1, 0, 41)}, {}, MANY),
+        ("of a hundred", {}, {}, {"launch": ({"check": 0.0031}, 40)}),
+        ("2,500 nodes", {}, {625: 0.3, 2500: 1.1, 5000: 2.2}, MANY),
+        ("growth", {}, {5000: 1.7}, MANY),
     ],
 )
-def test_a_missed_promise_is_said(name: str, costs: dict[str, Cost], plans: dict[int, float]) -> None:
-    fine = {"launch --help": Cost(0.02, 0, 0), "launch check": Cost(0.14, 0, 30), "one pydantic model": Cost(0.1, 0, 0)}
-    linear = {625: 0.1, 2500: 0.4, 5000: 0.8}
-    assert [row for row in promises(limits(fine, linear)) if "MISSED" in row] == []
-    missed = [row for row in promises(limits({**fine, **costs}, {**linear, **plans})) if "MISSED" in row]
+def test_a_missed_promise_is_said(
+    name: str, costs: dict[str, Cost], plans: dict[int, float], many: dict[str, Many]
+) -> None:
+    assert [row for row in promises(limits(FINE, LINEAR, MANY)) if "MISSED" in row] == []
+    missed = [row for row in promises(limits({**FINE, **costs}, {**LINEAR, **plans}, many)) if "MISSED" in row]
     assert len(missed) == 1
     assert name in missed[0]
+
+
+def test_table_of_a_hundred() -> None:
+    assert list(hundred(MANY))[2:] == ["| `launch` | 2.90 | 5.00 | 40 |", "| `peer` | – | 2.00 | 30 |"]
+
+
+@pytest.mark.parametrize("text", ["1", "import sys; sys.exit(1)"])
+def test_figures_of_a_program_that_says_none(text: str) -> None:
+    with pytest.raises((ValueError, subprocess.CalledProcessError)):
+        printed([sys.executable, "-c", text])
+
+
+def test_median_of_what_a_program_prints() -> None:
+    assert printed([sys.executable, "-c", "print('{\"all\": 0.5}')"]) == {"all": 0.5}
+
+
+def test_a_hundred_recipes_are_checked_and_rendered() -> None:
+    found = printed([sys.executable, str(HUNDRED / "launch_recipes.py")], rounds=1)
+    assert 0 < found["check"] < found["all"] < 1
