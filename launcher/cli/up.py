@@ -19,7 +19,7 @@ from launcher.execute import journal
 from launcher.execute.journal import Contents, Run
 from launcher.execute.probe import audited
 from launcher.execute.runs import Kinds, Runs
-from launcher.execute.site import Asked, Site, site
+from launcher.execute.site import Asked, Site, allocation, fitted, site
 from launcher.execute.world import Real, World
 from launcher.model.job import Job
 from launcher.plan.plan import plan
@@ -71,9 +71,12 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepa
     checked = stages.accepted(arguments.request(args, args.recipe), stages.library())
     if checked.findings:
         refuse(checked.findings, terminal)
-    job, made = checked.job, plan(checked.job, checked.adapters)
+    job, asked = checked.job, Asked(args.job, args.hold)
+    made = plan(job, checked.adapters)
+    held = allocation(world, made, asked)
+    made = fitted(made, held)
     script = render(made, job.cluster)
-    place = site(world, job.cluster, made, script, Asked(args.job, args.hold))
+    place = site(world, job.cluster, made, script, asked, held)
     findings = audited(job, made, {**place.slots, "run": "the run directory"})
     if errors(findings):
         raise Refused(findings)

@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.execute import local
 from launcher.execute.journal import refusal, root
 from launcher.execute.slurm import submit, within
+from launcher.execute.slurm.within import Allocation
 from launcher.execute.world import World
 from launcher.model import sitepath
 from launcher.model.cluster import Cluster
+from launcher.plan.batch import inside
 from launcher.plan.step import Plan
 from launcher.render.sbatch import submission
 from launcher.run import account
@@ -47,15 +49,37 @@ class Site:
     kind: str = "local"
 
 
-def site(world: World, cluster: Cluster, plan: Plan, script: Script, asked: Asked = Asked()) -> Site:
-    """The site of a plan's run. Raises Refused for a folder that cannot be told, or an allocation that does not do."""
+def allocation(world: World, plan: Plan, asked: Asked) -> Allocation | None:
+    """The allocation that the run is to be in: the one asked for, else the one this is, else None for a new job.
+
+    Raises Refused for one that does not do.
+    """
+    if plan.batch is None:
+        return None
+    job = asked.job or world.environ.get("SLURM_JOB_ID") or NEW
+    return None if job == NEW else within.find(world, job, plan.nodes)
+
+
+def fitted(plan: Plan, held: Allocation | None) -> Plan:
+    """The plan with the components that its allocation has, whatever it would have asked for: words of steps name
+    them.
+    """
+    if held is None or plan.batch is None:
+        return plan
+    return replace(plan, batch=inside(plan.batch, plan.nodes, held.sizes))
+
+
+def site(
+    world: World, cluster: Cluster, plan: Plan, script: Script, asked: Asked = Asked(), held: Allocation | None = None
+) -> Site:
+    """The site of a plan's run, in the allocation that is held or a job of its own. Raises Refused for a folder that
+    cannot be told.
+    """
     if plan.batch is None:
         return Site(local.slots(world, script))
     where = folder(world, cluster)
-    job = asked.job or world.environ.get("SLURM_JOB_ID") or NEW
-    if job != NEW:
-        found = within.find(world, job, plan.nodes)
-        return Site({}, lambda path: within.documents(path, found), where, kind="allocation")
+    if held is not None:
+        return Site({}, lambda path: within.documents(path, held), where, kind="allocation")
     wanted = submission(plan, cluster)
     return Site(
         {},

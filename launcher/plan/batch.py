@@ -1,6 +1,7 @@
 """What Slurm is asked for: whole nodes or a share of them, and nodes near each other."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypedDict
 
 from launcher.model import timelimit
@@ -37,6 +38,21 @@ def batch(job: Job, base: Outline, steps: Iterable[Step]) -> Batch | None:
         sbatch=_words(job, "sbatch", job.cluster.slurm.sbatch, job.recipe.slurm.sbatch),
         srun=_words(job, "srun", job.cluster.slurm.srun, job.recipe.slurm.srun),
     )
+
+
+def inside(batch: Batch, nodes: int, sizes: Iterable[int]) -> Batch:
+    """The batch of a plan of so many nodes in an allocation that is there: its components have these numbers of nodes.
+
+    The allocation may have more nodes than the plan; the first are taken.
+    """
+    components, start = list[Component](), 0
+    for size in sizes:
+        count = min(size, nodes - start)
+        if count > 0:
+            own = [batch.components[batch.component(node)] for node in range(start, start + count)]
+            components.append(Component(count, max(each.gpus for each in own)))
+        start += size
+    return replace(batch, components=tuple(components))
 
 
 def blocks(job: Job, base: Outline) -> list[tuple[int, int | None]]:

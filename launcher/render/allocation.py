@@ -21,8 +21,12 @@ TELL = "launch.tell"
 READY = "watching"
 """The line that the janitor prints on each node once it would notice the end."""
 
-INHERIT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "SLURM_CONF", "SLURM_JOB_ID")
-"""Variables of the batch script that `srun` gets; any other SLURM_* may change what it does."""
+INHERIT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "SLURM_CONF")
+"""Variables of the batch script that `srun` gets; any SLURM_* may change what it does.
+
+SLURM_JOB_ID too: with it and `--jobid`, a step in several components is refused (22.05: "job size of 2, already
+allocated 1 nodes to previous components").
+"""
 
 SCRUB = (
     *("SLURM_*", "SRUN_*", "SBATCH_*", "SALLOC_*", "SCANCEL_*", "SQUEUE_*", "PYXIS_*", "ENROOT_*"),

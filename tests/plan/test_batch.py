@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from launcher.model.catalogue import Catalogue, Flag
 from launcher.model.job import Job
+from launcher.plan.batch import inside
 from launcher.plan.outline import outline
 from launcher.plan.plan import plan
 from launcher.plan.step import Batch, Component
@@ -139,3 +140,22 @@ def test_no_replica_and_no_worker_role_is_in_two_components(sizes, worker):
         name = replica.role.name if replica.role.mode else replica.name
         parts.setdefault(name, set()).update(found.component(node) for node in replica.nodes)
     assert all(len(each) == 1 for each in parts.values())
+
+
+@pytest.mark.parametrize(
+    ("components", "sizes", "nodes"),
+    [
+        # Asked for in parts, and held in one; the other way round; cut where the allocation has more.
+        (((1, 4), (2, 8)), (3,), [(3, 8)]),
+        (((3, 8),), (1, 2), [(1, 8), (2, 8)]),
+        (((1, 4), (2, 8)), (2, 1), [(2, 8), (1, 8)]),
+        (((1, 4), (2, 8)), (1, 5, 4), [(1, 4), (2, 8)]),
+        (((2, 8),), (9,), [(2, 8)]),
+    ],
+)
+def test_a_plan_inside_an_allocation_has_its_components(components, sizes, nodes):
+    asked = Batch(tuple(Component(count, gpus, cpus=9, segment=count) for count, gpus in components), time=60)
+    found = inside(asked, sum(count for count, _ in components), sizes)
+    assert [(each.nodes, each.gpus) for each in found.components] == nodes
+    assert {each.segment for each in found.components} == {None}
+    assert found.time == 60

@@ -56,7 +56,7 @@ def test_a_directory_for_an_image_needs_this_machine_s_path():
 def test_slurm_gets_an_allow_list_without_step_variables():
     made = role("worker", gpus=4, reference=IMAGE)
     script = rendered(made, router(reference=IMAGE), on=site("gb300"))
-    assert [name for name in script.inherit if name.startswith("SLURM_")] == ["SLURM_CONF", "SLURM_JOB_ID"]
+    assert [name for name in script.inherit if name.startswith("SLURM_")] == ["SLURM_CONF"]
     assert script.slots == ("run", "id", "job", "jobs", "host0", "ip0")
     assert {file.path for file in script.files} >= {"setup/_enter.sh", "pids/.keep", "setup/_cluster.sh"}
 

@@ -73,13 +73,13 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "job", "nodes", "variables"),
+    ("text", "job", "sizes", "variables"),
     [
-        ("7|7|RUNNING|2|node[1-2]\n", "7", 2, {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-2]"}),
+        ("7|7|RUNNING|2|node[1-2]\n", "7", (2,), {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-2]"}),
         (
             "7+1|8|RUNNING|2|node[2-3]\n7+0|7|RUNNING|1|node1\n",
             "7",
-            3,
+            (1, 2),
             {
                 "SLURM_JOB_ID": "7",
                 "SLURM_JOB_NODELIST": "node1",
@@ -92,8 +92,18 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
         ),
     ],
 )
-def test_an_allocation_is_read(text: str, job: str, nodes: int, variables: dict[str, str]) -> None:
-    assert within.read(text) == within.Allocation(job, nodes, variables)
+def test_an_allocation_is_read(text: str, job: str, sizes: tuple[int, ...], variables: dict[str, str]) -> None:
+    found = within.read(text)
+    assert found == within.Allocation(job, sizes, variables)
+    assert found.nodes == sum(sizes)
+
+
+def test_components_are_in_the_order_of_their_numbers() -> None:
+    text = "".join(f"7+{number}|{7 + number}|RUNNING|{number + 1}|n{number}\n" for number in reversed(range(12)))
+    found = within.read(text)
+    assert found is not None
+    assert found.sizes == tuple(range(1, 13))
+    assert found.variables["SLURM_JOB_NODELIST_HET_GROUP_11"] == "n11"
 
 
 @pytest.mark.parametrize("text", ["", "7|7|PENDING|2|\n", "7+0|7|RUNNING|1|n1\n7+1|8|COMPLETING|1|n2\n", "error\n"])

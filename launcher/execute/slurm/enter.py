@@ -31,8 +31,7 @@ def enter(world: World, run: Run, name: str, words: Sequence[str]) -> None:
     child = find(script, name)
     argv = inside(child, hosts[child.nodes[0]], words, terminal=sys.stdin.isatty())
     env = {os.fsencode(key): os.fsencode(value) for key, value in world.environ.items()}
-    job = prepare.slots(path)["job"]
-    own = environment(child, script.inherit, path, {**env, b"SLURM_JOB_ID": job.encode("ascii")})
+    own = environment(child, script.inherit, path, env)
     os.execvpe(argv[0], argv, {**own, b"PATH": env.get(b"PATH", os.fsencode(os.defpath))})  # noqa: S606
 
 

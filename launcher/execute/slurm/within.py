@@ -26,19 +26,26 @@ _STEPS = ("squeue", "--steps", "--noheader", "--format=%i %j")
 
 @dataclass(frozen=True)
 class Allocation:
-    """An allocation that runs: `variables` are what its batch script would have."""
+    """An allocation that runs: `sizes` are how many nodes its components have, `variables` what its batch script would
+    have.
+    """
 
     job: str
-    nodes: int
+    sizes: tuple[int, ...]
     variables: Mapping[str, str]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has in all."""
+        return sum(self.sizes)
 
 
 def find(world: World, job: str, wanted: int) -> Allocation:
     """The allocation. Raises Refused, exit 5, for one that does not run or has fewer nodes than `wanted`."""
-    ran = queue.ask(world, ("squeue", "--noheader", f"--jobs={job}", _FORMAT))
-    if ran.exit != 0:
-        raise refused(ran.err)
-    found = read(ran.out)
+    found = read(_asked(world, job))
+    if found is not None and found.job != job:
+        # Of a component Slurm tells that component alone; of the leader all.
+        found = read(_asked(world, found.job))
     if found is None:
         raise _unfit(f"job {job} does not run", "`squeue --me` lists your jobs; without `--in` a new one is submitted")
     if found.nodes < wanted:
@@ -47,9 +54,16 @@ def find(world: World, job: str, wanted: int) -> Allocation:
     return found
 
 
+def _asked(world: World, job: str) -> str:
+    ran = queue.ask(world, ("squeue", "--noheader", f"--jobs={job}", _FORMAT))
+    if ran.exit != 0:
+        raise refused(ran.err)
+    return ran.out
+
+
 def read(text: str) -> Allocation | None:
     """The allocation in what `squeue` printed, components of a heterogeneous job in order; None unless it runs."""
-    rows = sorted((line.split("|") for line in text.splitlines() if line.count("|") == 4), key=lambda row: row[0])
+    rows = sorted((line.split("|") for line in text.splitlines() if line.count("|") == 4), key=_offset)
     if not rows or any(row[2] != "RUNNING" for row in rows):
         return None
     leader = rows[0][0].partition("+")[0]
@@ -61,7 +75,12 @@ def read(text: str) -> Allocation | None:
                 f"SLURM_JOB_ID_HET_GROUP_{number}": row[1],
                 f"SLURM_JOB_NODELIST_HET_GROUP_{number}": row[4],
             }
-    return Allocation(leader, sum(int(row[3]) for row in rows), variables)
+    return Allocation(leader, tuple(int(row[3]) for row in rows), variables)
+
+
+def _offset(row: Sequence[str]) -> tuple[int, str]:
+    number = row[0].rpartition("+")[2] if "+" in row[0] else ""
+    return (int(number) if number.isdecimal() else 0), row[0]
 
 
 def documents(path: Path, found: Allocation) -> Mapping[str, bytes]:
