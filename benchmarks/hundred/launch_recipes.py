@@ -11,7 +11,7 @@ from launcher.cli import stages
 from launcher.model.link import Request
 from launcher.plan.plan import plan
 from launcher.render.script import render
-from launcher.run.script import dump
+from launcher.run.script import to_data
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "quickstart.toml"
 CLUSTER = "gb300"
@@ -24,7 +24,7 @@ def work(paths: Sequence[str], *, rendered: bool) -> float:
     for path in paths:
         checked = stages.accepted(Request(path, CLUSTER), documents)
         if rendered:
-            dump(render(plan(checked.job, checked.adapters), checked.job.cluster))
+            json.dumps(to_data(render(plan(checked.job, checked.adapters), checked.job.cluster)))
     return (time.process_time() - began) / len(paths)
 
 

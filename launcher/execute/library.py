@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from launcher.execute import reading
 from launcher.execute.catalogues import Catalogues
@@ -29,6 +30,8 @@ from launcher.text.document import Document
 from launcher.text.limits import BYTES
 from launcher.text.parse import parse
 from launcher.text.suggest import nearest
+
+Answer = TypeVar("Answer")
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SITE = Path("/etc/launch")
@@ -83,6 +86,7 @@ class Files:
         self.catalogues = Catalogues(self._manifest_folders, self._shown, self._document)
         self._homes: dict[Document, Path] = {}
         self._beside: list[Path] = []
+        self._answers: dict[tuple[str | Path, ...], Any] = {}
         self._project = directory
         self._locked = locked
 
@@ -110,16 +114,13 @@ class Files:
 
     def manifest(self, name: str) -> Document | None:
         """The role manifest of that name, the last of the folders that have it, or None. Raises Refused."""
-        if not NAME.fullmatch(name):
-            return None
-        for folder in reversed(self._manifest_folders()):
-            if exists(path := folder / f"{name}.toml"):
-                return self._document(path, self._shown(path))
-        return None
+        return self._once(lambda: self._manifest(name), "manifest", name)
 
     def manifests(self) -> Sequence[str]:
         """Names of all role manifests, sorted."""
-        return sorted({name for folder in self._manifest_folders() for name in names(folder)})
+        return self._once(
+            lambda: sorted({name for folder in self._manifest_folders() for name in names(folder)}), "manifests"
+        )
 
     def cluster(self, name: str) -> Sequence[Document]:
         """The files of the cluster, lowest first; `name` may be a file, which is the last of them. Raises Refused."""
@@ -133,7 +134,9 @@ class Files:
 
     def clusters(self) -> Sequence[str]:
         """Names of all clusters, sorted."""
-        return sorted({name for folder in self._cluster_folders() for name in names(folder)})
+        return self._once(
+            lambda: sorted({name for folder in self._cluster_folders() for name in names(folder)}), "clusters"
+        )
 
     def config(self) -> Sequence[Document]:
         """The files that set something for every command, the user's last. Raises Refused."""
@@ -150,7 +153,7 @@ class Files:
 
     def catalogue(self, program: str, version: str) -> Catalogue | None:
         """The flag catalogue of exactly that version, or None. Raises Refused for one that is broken."""
-        return self.catalogues.catalogue(program, version)
+        return self._once(lambda: self.catalogues.catalogue(program, version), "catalogue", program, version)
 
     def versions(self, program: str) -> Sequence[str]:
         """Versions of the program that have a catalogue, oldest first."""
@@ -180,6 +183,22 @@ class Files:
         """
         return reading.text(self._homes.get(beside, self._directory) / path)
 
+    def _once(self, answer: Callable[[], Answer], *asked: str | Path) -> Answer:
+        """What was answered before to the same question; which manifests there are, the recipe's place decides too."""
+        key = (*asked, *self._beside)
+        if key not in self._answers:
+            self._answers[key] = answer()
+        found: Answer = self._answers[key]
+        return found
+
+    def _manifest(self, name: str) -> Document | None:
+        if not NAME.fullmatch(name):
+            return None
+        for folder in reversed(self._manifest_folders()):
+            if exists(path := folder / f"{name}.toml"):
+                return self._document(path, self._shown(path))
+        return None
+
     def _manifest_folders(self) -> list[Path]:
         return [folder / "manifests" for folder in (self._shipped, *self._folders)] + self._beside
 
@@ -189,8 +208,12 @@ class Files:
     def _overlaid(self, name: str) -> list[Document]:
         if not NAME.fullmatch(name):
             return []
-        paths = [folder / f"{name}.toml" for folder in self._cluster_folders()]
-        return [self._document(path, self._shown(path)) for path in paths if exists(path)]
+        paths = self._once(
+            lambda: [path for folder in self._cluster_folders() if exists(path := folder / f"{name}.toml")],
+            "cluster",
+            name,
+        )
+        return [self._document(path, self._shown(path)) for path in paths]
 
     def _named(self, name: str) -> Document:
         path = self._shipped / "recipes" / f"{name}.toml"

@@ -57,6 +57,16 @@ class Catalogue:
 
     def find(self, key: str) -> Flag | None:
         """The flag a recipe means by `key` (no dashes in front; kebab or snake case as the program takes)."""
+        if key not in self._found:
+            self._found[key] = self._find(key)
+        return self._found[key]
+
+    @cached_property
+    def _found(self) -> dict[str, Flag | None]:
+        """What was looked for before: every check asks for the same few flags."""
+        return {}
+
+    def _find(self, key: str) -> Flag | None:
         if not key or key.startswith("-"):
             return None
         head, dot, tail = key.partition(".")
