@@ -75,6 +75,7 @@ def _flag(grammar: Grammar, action: Mapping[str, Any], raw: Mapping[str, Any]) -
     facts: dict[str, Any] = {
         **_read(grammar, action["type"]),
         **_state(action),
+        **{key: action[key] for key in ("minimum", "maximum") if action[key] is not None},
     }
     facts |= _listed(action, raw["known"].get(name), facts.get("also", ()))
     if action["nargs"] == 0:

@@ -13,7 +13,7 @@ from launcher.execute.conversion import Converted, convert
 from launcher.model.grammar import Grammar
 from launcher.text.diagnostic import Diagnostic, Refused
 
-MODULES = ("stubs", "jsontypes", "parsers", "dump")
+MODULES = ("stubs", "jsontypes", "arguments", "parsers", "dump")
 """What runs inside the program's Python, each after those it imports."""
 
 __all__ = ["Converted", "ask", "command", "convert", "failed", "from_python", "from_wheel", "order", "source"]
@@ -24,7 +24,7 @@ Order = dict[str, Any]
 def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None) -> Converted:
     """The catalogue of a version on PyPI (default: the newest), or of the wheel or unpacked wheel at `place`."""
     folder, name = wheel.cache(), grammar.distribution
-    whole = name in grammar.compiled
+    whole = name in grammar.whole
     if place is None:
         tree = wheel.unpacked(_distribution(grammar), version, folder, whole=whole)
     else:
@@ -32,7 +32,7 @@ def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None)
     # Isolated: what else this Python has installed must not change what is found.
     words = [sys.executable, "-I", "-S"]
     pins = wheel.pinned(tree, grammar.beside)
-    beside = [wheel.unpacked(*pin, folder, whole=pin[0] in grammar.compiled) for pin in pins]
+    beside = [wheel.unpacked(*pin, folder, whole=pin[0] in grammar.whole) for pin in pins]
     raw = ask(words, order(grammar, tree, wheel.support(grammar.needs, folder), beside))
     return convert(grammar, raw["version"], raw, source(grammar))
 
@@ -45,13 +45,15 @@ def from_python(grammar: Grammar, words: Sequence[str], version: str | None = No
 
 def source(grammar: Grammar) -> str:
     """What was asked."""
+    if grammar.app:
+        return f"the cyclopts application `{grammar.app}`"
     made = f"`{grammar.parser.fill}`" if grammar.parser else f"`python -m {' '.join(grammar.module)}`"
     return f"the argparse parser of {made}"
 
 
 def order(grammar: Grammar, tree: Path | None, support: Path | None, beside: Sequence[Path] = ()) -> Order:
     """What `inside.dump` is told to do."""
-    built: Order = {"module": grammar.module, "chain": grammar.chain}
+    built: Order = {"module": grammar.module, "chain": grammar.chain, "app": grammar.app}
     if grammar.parser is not None:
         built = {"class": grammar.parser.class_, "fill": grammar.parser.fill}
     return built | {

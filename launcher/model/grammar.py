@@ -70,11 +70,12 @@ class Grammar(Table):
     distribution: str | None = Field(default=None, description="what pip calls it; it has the version")
     beside: list[str] = Field(default=[], description="what it runs, of the versions that its metadata pins")
     needs: list[str] = Field(default=[], description="what pip installs to import the parser of an unpacked wheel")
-    compiled: list[str] = Field(default=[], description="distributions whose compiled part has choices")
+    whole: list[str] = Field(default=[], description="distributions whose data or compiled part has choices")
     parser: Build | None = Field(default=None, description="how its argparse parser is built")
     module: list[str] = Field(
         default=[], description="else: what `python -m` runs until it reads its arguments; or a function `module:name`"
     )
+    app: str | None = Field(default=None, description="else: `module:name` of its cyclopts application")
     chain: int = Field(default=1, ge=1, description="parsers that read the command line one after another")
     set: dict[str, str] = Field(default={}, description="`module:variable` → the class or function that gives it")
     answers: dict[str, Any] = Field(default={}, description="what made-up names are; `name()` is what a function says")
@@ -103,7 +104,7 @@ class Grammar(Table):
         return self.model_copy(update=tables)
 
 
-_OWN = ("schema", "name", "like", "distribution", "beside", "parser", "module", "chain", "compiled", "help")
+_OWN = ("schema", "name", "like", "distribution", "beside", "parser", "module", "app", "chain", "whole", "help")
 """Keys of a grammar that say nothing of another program."""
 
 

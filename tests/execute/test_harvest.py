@@ -176,7 +176,7 @@ def test_there_must_be_a_place_for_the_cache() -> None:
 
 
 def action(spelling: str, **facts: Any) -> dict[str, Any]:
-    plain = dict.fromkeys(("nargs", "type", "choices", "metavar", "default", "instead"))
+    plain = dict.fromkeys(("nargs", "type", "choices", "metavar", "default", "instead", "minimum", "maximum"))
     return {
         "action": "_StoreAction",
         "spellings": [spelling],

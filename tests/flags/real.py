@@ -90,10 +90,19 @@ def arrived(flag: Flag, value: Any, told: Any, words: Sequence[str]) -> bool:
         return _json(value if isinstance(value, str) else told)
     if flag.kind == "bool" or isinstance(value, bool):
         return isinstance(value, bool) and (flag.kind == "bool" or flag.arity == "?")
-    if flag.joined is not None and flag.kind == "str" and isinstance(told, list):
-        return [str(item) for item in told] == [str(item) for item in argv.meant(flag, value)]
+    return _same(flag, value, told)
+
+
+def _same(flag: Flag, value: Any, told: Any) -> bool:
+    """Whether a value arrived, but for what the program does to all it reads."""
+    if flag.joined is not None:
+        told = told if isinstance(told, list) else [told]
+        if flag.kind == "str":
+            return [str(item) for item in told] == [str(item) for item in argv.meant(flag, value)]
     if flag.snake and isinstance(value, str):
         value = value.replace("-", "_")
+    if flag.folded and isinstance(told, str):
+        told = told.lower()
     return argv.alike(flag, told, argv.meant(flag, value))
 
 

@@ -27,6 +27,7 @@ VERSIONS = {
     "dynamo.frontend": ("1.6.1",),
     "dynamo.mocker": ("1.6.1",),
     "dynamo.trtllm": ("1.6.1",),
+    "aiperf": ("0.13.0",),
 }
 """The newest and one older of each engine, whose parsers every test run asks; of Dynamo what runs no engine of PyPI."""
 ALL = {
@@ -67,7 +68,7 @@ def source(program: str, version: str) -> Source:
 
 
 def _fetched(distribution: str, version: str, made: Grammar) -> Path:
-    whole = distribution in made.compiled
+    whole = distribution in made.whole
     kept = FOLDER / f"{distribution}-{version}{'-whole' * whole}"
     if kept.is_dir():
         return kept

@@ -44,7 +44,7 @@ def uses(catalogue: Catalogue, seed: int = 0) -> Iterator[Use]:
 
 def keys(catalogue: Catalogue, flag: Flag, dice: random.Random) -> Iterator[str]:
     """How people might write the flag: its spellings, one cut short, one misspelt, with underscores, in capitals."""
-    spelt = [spelling.lstrip("-") for spelling in (*flag.spellings, *flag.negatives)]
+    spelt = [spelling.lstrip("-") for spelling in (*flag.spellings, *flag.negatives) if "=" not in spelling]
     yield from dict.fromkeys(spelt)
     key = flag.key
     at = dice.randrange(1, len(key)) if len(key) > 1 else 1

@@ -37,7 +37,7 @@ from tests.model.shapes import (
 )
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
-OWN = ("dynamo.", "envoy", "epp", "pd-sidecar", "sglang/", "vllm/")
+OWN = ("aiperf", "dynamo.", "envoy", "epp", "pd-sidecar", "sglang/", "vllm/")
 """Programs that no plain argparse stands for; `tests/flags` asks the real parsers of those in Python."""
 EVERY = sorted(f"{path.parent.name}/{path.stem}" for path in FLAGS.glob("*/*.json"))
 SHIPPED = [name for name in EVERY if not name.startswith(OWN)]

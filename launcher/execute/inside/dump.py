@@ -55,6 +55,8 @@ def action(each: argparse.Action, types: Any) -> dict[str, Any]:
         "metavar": [str(word) for word in each.metavar] if isinstance(each.metavar, list) else None,
         "default": each.default if isinstance(each.default, SIMPLE) else None,
         "instead": getattr(each, "new_flag", None) or mentioned(each),
+        "minimum": getattr(each, "minimum", None),
+        "maximum": getattr(each, "maximum", None),
         "retired": getattr(each, "error_message", None) is not None,
     }
 

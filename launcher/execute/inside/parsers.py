@@ -10,11 +10,11 @@ import runpy
 import sys
 from typing import Any
 
-from launcher.execute.inside import stubs
+from launcher.execute.inside import arguments, stubs
 
 Order = dict[str, Any]
-"""What to do: `tree`, `beside`, `support`, `answers`, `forced`, `absent`, `set`, and `class` with `fill`, or `module`
-with `chain`."""
+"""What to do: `tree`, `beside`, `support`, `answers`, `forced`, `absent`, `set`, and `class` with `fill`, `module` with
+`chain`, or `app`."""
 
 
 class Caught(BaseException):
@@ -32,20 +32,27 @@ def build(order: Order) -> argparse.ArgumentParser:
         setattr(importlib.import_module(module), attribute, named(value))
     # vLLM looks here before it takes the trouble to find the texts of its help.
     sys.argv = ["program", "--help"]
+    if order.get("app"):
+        return arguments.Arguments(found(order["app"]))
     if order.get("fill"):
         parser: argparse.ArgumentParser = named(order["class"])
         return named(order["fill"], parser) or parser
-    found = caught(order["module"], order["chain"])
-    return found[0] if len(found) == 1 else Chain(found)
+    parsers = caught(order["module"], order["chain"])
+    return parsers[0] if len(parsers) == 1 else Chain(parsers)
+
+
+def found(words: str) -> Any:
+    """What is at `module:name.name`."""
+    module, _, attributes = words.partition(":")
+    value: Any = importlib.import_module(module)
+    for attribute in attributes.split("."):
+        value = getattr(value, attribute)
+    return value
 
 
 def named(words: str, *args: Any) -> Any:
     """What the function or class `module:name.name` gives."""
-    module, _, attributes = words.partition(":")
-    found: Any = importlib.import_module(module)
-    for attribute in attributes.split("."):
-        found = getattr(found, attribute)
-    return found(*args)
+    return found(words)(*args)
 
 
 def caught(words: list[str], count: int) -> list[argparse.ArgumentParser]:
