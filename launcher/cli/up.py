@@ -82,8 +82,9 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepa
         raise Refused(findings)
     if findings:
         refuse(findings, terminal)
-    if not args.dry_run:
-        place.accept()
+    warnings = [] if args.dry_run else list(place.accept())
+    if warnings:
+        refuse(warnings, terminal)
     return Prepared(job, made, script, place)
 
 

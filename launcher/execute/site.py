@@ -1,7 +1,7 @@
 """Where a run will be, by the scheduler of its cluster: what is known before it starts, and where its directory is."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from launcher.plan.step import Plan
 from launcher.render.sbatch import submission
 from launcher.run import account
 from launcher.run.script import Script
+from launcher.text.diagnostic import Diagnostic
 
 
 def _nothing(path: Path) -> Mapping[str, bytes]:
@@ -39,13 +40,13 @@ class Asked:
 class Site:
     """`slots` are the late references that are known; `files` gives what the run directory holds beside by its path;
     `where` is the folder it is made in, None for the usual one; `accept` asks the scheduler whether it would take
-    the run and raises Refused where not. `kind` is the kind of runs it will be of.
+    the run, returns warnings and raises Refused where not. `kind` is the kind of runs it will be of.
     """
 
     slots: Mapping[str, str]
     files: Callable[[Path], Mapping[str, bytes]] = _nothing
     where: Path | None = None
-    accept: Callable[[], None] = lambda: None
+    accept: Callable[[], Iterable[Diagnostic]] = lambda: ()
     kind: str = "local"
 
 
@@ -77,7 +78,7 @@ def site(
     """
     if plan.batch is None:
         return Site(local.slots(world, script))
-    where = folder(world, cluster)
+    where, batch = folder(world, cluster), plan.batch
     if held is not None:
         return Site({}, lambda path: within.documents(path, held), where, kind="allocation")
     wanted = submission(plan, cluster)
@@ -85,7 +86,7 @@ def site(
         {},
         lambda path: submit.documents(path, wanted, script, hold=asked.hold),
         where,
-        lambda: submit.tried(world, wanted, where or root(world)),
+        lambda: submit.tried(world, wanted, where or root(world), batch),
         "slurm",
     )
 

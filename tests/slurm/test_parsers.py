@@ -139,6 +139,16 @@ def test_partitions() -> None:
     ]
 
 
+@pytest.mark.parametrize(("partition", "found"), [(None, (2, 5)), ("batch", (2, 5)), ("gpu", (6, 9)), ("none", (0, 0))])
+def test_nodes_that_are_down(partition: str | None, found: tuple[int, int]) -> None:
+    text = (
+        # 22.05.8; states with a mark behind (`down*` does not respond, `idle~` is powered down to save energy).
+        "batch*|drained|1\nbatch*|down*|1\nbatch*|idle~|2\nbatch*|mixed|1\n"
+        "gpu|draining|1\ngpu|maint|2\ngpu|fail|1\ngpu|unknown*|2\ngpu|allocated|1\ngpu|reserved|2\n?\n"
+    )
+    assert reading.lame(text, partition) == found
+
+
 @pytest.mark.parametrize(
     ("text", "version"),
     [
@@ -191,6 +201,9 @@ def test_nothing_that_is_printed_is_too_strange(text: str) -> None:
     reading.partitions(text)
     reading.mpis(text)
     reading.version(text)
+    reading.lame(text, None)
+    list(reading.shapes(text))
+    reading.settings(text)
 
 
 def test_options() -> None:

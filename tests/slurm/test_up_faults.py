@@ -1,11 +1,15 @@
 """What may go wrong with a run on a real Slurm: the outcome is true, and nothing is left behind."""
 
+import os
+import signal
 import time
 
 import pytest
 
 from tests.slurm.deployment import RECIPE, Deployed, Site, children, kill
-from tests.testbed.bed import Bed
+from tests.testbed.bed import Bed, until
+
+ONE = RECIPE.replace("replicas = 2", "replicas = 1")
 
 
 @pytest.fixture
@@ -108,3 +112,35 @@ def test_a_run_directory_that_vanishes_ends_the_run(site: Site) -> None:
     (run.path / "lock").unlink()
     state, code, cause = ended(run)
     assert (state, code, cause) == ("broken", 1, "the run directory has vanished")
+
+
+def test_a_supervisor_that_hears_nothing_is_ended_by_the_time_limit(site: Site) -> None:
+    run = site.up("--set", "slurm.time=1m", "--set", "slurm.partition=short")
+    begin = run.heard("begin")
+    # Neither of them can act on the warning: Slurm itself has to end the job.
+    for pid in (begin["pid"], begin["keeper"]):
+        os.kill(pid, signal.SIGSTOP)
+    assert site.bed.wait(int(run.job), timeout=180) == "TIMEOUT"
+    state, code, cause = ended(run)
+    assert (state, code) == ("timeout", 7)
+    assert cause == f"the time limit of job {run.job} was reached"
+
+
+def test_a_node_that_is_down_is_waited_for(site: Site) -> None:
+    site.bed.ask("scontrol", "update", "nodename=node2,node3", "state=down", "reason=test")
+    try:
+        done = site.launch("up", site.recipe(), "--detach", "--set", "roles.worker.replicas=3")
+        assert "2 of the partition's 3 nodes are down or drained, and the job wants 3" in done.stderr
+        run = site.last()
+        told = until(lambda: found if "(" in ((found := run.told())["waiting"] or "") else None)
+        assert told["state"] == "pending"
+        assert "DOWN" in told["waiting"].upper() or "Resources" in told["waiting"], told["waiting"]
+        # As long as there are enough others, nothing is said.
+        assert "drained" not in site.launch("up", site.recipe(ONE), "--detach").stderr
+    finally:
+        site.bed.ask("scontrol", "update", "nodename=node2,node3", "state=resume")
+    site.launch("down", site.last().name)
+    site.launch("wait", run.name)
+    assert run.ask(on="login")
+    site.launch("down", run.name)
+    assert ended(run)[:2] == ("stopped", 0)

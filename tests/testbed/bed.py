@@ -138,7 +138,9 @@ class Bed:
 
     def resume(self) -> None:
         """Bring drained and down nodes back."""
-        self.ask("scontrol", "update", f"nodename=node[1-{self.layout.nodes}]", "state=resume")
+        for node in self.nodes:
+            # Slurm refuses the whole of a list in which one node is up.
+            self.run(["scontrol", "update", f"nodename={node.name}", "state=resume"], user="root")
 
     def settled(self) -> None:
         """Wait until every node is idle: no job runs or is being cleaned up."""

@@ -16,6 +16,12 @@ PARTITIONS = "--format=%P|%a|%l|%D|%G"
 SHAPES = "--format=%P|%D|%c|%m|%G"
 """`sinfo --exact`: partition (with `*` the default), nodes, CPUs, memory in MiB, gres; `shapes` reads it."""
 
+STATES = "--format=%P|%T|%D"
+"""`sinfo`: partition (with `*` the default), state, nodes; `lame` reads it."""
+
+# Nodes that were powered down to save energy wake up for a job.
+_LAME = ("down", "drain", "fail", "maint", "unk", "no_respond", "future")
+
 ACCOUNTED = "--format=JobID,State,ExitCode,Reason"
 """`sacct --parsable2`: `accounted` reads it."""
 
@@ -126,6 +132,20 @@ def shapes(text: str) -> Iterator[Shape]:
             name = fields[0].rstrip("*")
             nodes, cpus, memory = map(int, fields[1:4])
             yield Shape(name, name != fields[0], nodes, cpus, memory, _none(fields[4]))
+
+
+def lame(text: str, partition: str | None) -> tuple[int, int]:
+    """How many nodes of a partition (None: the default) cannot take a job now, down or drained, and of how many."""
+    out = total = 0
+    for line in text.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) != 3 or not fields[2].isdecimal():
+            continue
+        name = fields[0].rstrip("*")
+        if name == partition or (partition is None and name != fields[0]):
+            total += int(fields[2])
+            out += int(fields[2]) if fields[1].lower().startswith(_LAME) else 0
+    return out, total
 
 
 def settings(text: str) -> Mapping[str, str]:

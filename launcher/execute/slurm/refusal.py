@@ -10,6 +10,10 @@ CODES = {
 
 `sbatch --test-only` is asked before anything is submitted, and `sbatch` itself may refuse later. The message has
 Slurm's own words. A request that no node can ever meet would otherwise wait for ever. Exit code 5.""",
+    "nodes-down": """The job has to wait for nodes that are down
+
+The partition has enough nodes, but so many are down or drained that the job cannot start before some are back. Slurm
+accepts such a job. This is a warning.""",
     "slurm-absent": """Slurm is not there
 
 A program of Slurm (`sbatch`, `squeue`, `scancel`) could not be run, or slurmctld did not answer. Runs on a cluster

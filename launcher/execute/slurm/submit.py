@@ -21,13 +21,14 @@ from launcher.execute.runs import INTENT, submitted
 from launcher.execute.slurm import queue, reading
 from launcher.execute.slurm.refusal import absent, refused, unsure
 from launcher.execute.world import World
+from launcher.plan.step import Batch
 from launcher.render.sbatch import JOB, Submission
 from launcher.run import files, proc
 from launcher.run.child import inherited
 from launcher.run.keeper import HOLD
 from launcher.run.script import Script, bind
 from launcher.run.sweep import VARIABLE
-from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.diagnostic import Diagnostic, Refused, Severity
 
 KNOWN = "job.json"
 LOCK = "submit.lock"
@@ -102,13 +103,29 @@ def adopt(world: World, plan: str) -> Run | None:
     return None
 
 
-def tried(world: World, submission: Submission, where: Path) -> None:
-    """`sbatch --test-only` with the words of the submission: raises Refused, exit 5, where Slurm says no."""
+def tried(world: World, submission: Submission, where: Path, batch: Batch) -> Iterator[Diagnostic]:
+    """`sbatch --test-only` with the words of the submission: raises Refused, exit 5, where Slurm says no.
+
+    To Slurm (22.05) a job that has to wait for nodes that are down is one that no nodes could ever take: that is a
+    warning here, since `sbatch` takes it.
+    """
     options = submission.argv[: submission.argv.index(f"{submission.argv[-1]}/{JOB}")]
     argv = bind(options, {"run": str(where), "id": "test"})
     ran = queue.ask(world, (*argv, "--test-only", "--wrap=true"), _PATIENCE)
-    if ran.exit != 0:
+    if ran.exit == 0:
+        return
+    wanted = sum(each.nodes for each in batch.components)
+    states = queue.ask(world, ("sinfo", "--all", "--noheader", reading.STATES))
+    out, total = reading.lame(states.out, batch.partition)
+    if "node configuration is not available" not in ran.err or not total - out < wanted <= total:
         raise refused(ran.err)
+    yield Diagnostic(
+        "nodes-down",
+        f"{out} of the partition's {total} nodes are down or drained, and the job wants {wanted}",
+        None,
+        Severity.WARNING,
+        help="the job waits until they are back: `sinfo -R` says why they are not",
+    )
 
 
 def submit(world: World, run: Run) -> str:
