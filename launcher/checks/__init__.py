@@ -59,6 +59,7 @@ _RULES = (
     environment.secret_in_file,
     manifests.unknown_placeholder,
     manifests.benchmark_gated,
+    manifests.relative_program,
     manifests.image_unusable,
     runtime.apptainer_too_old,
     runtime.driver_too_old,

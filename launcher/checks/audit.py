@@ -206,7 +206,8 @@ def _role_place(job: Job, role: Role) -> Place | None:
 def _programs(step: Step, role: Role) -> Iterator[Program | Module]:
     first = _first(step)
     yield from (Program(name, first) for name in role.manifest.program.needs)
-    yield Program(step.words[0], first)
+    if "/" not in step.words[0] or step.words[0].startswith("/"):
+        yield Program(step.words[0], first)
     if step.setup is not None:
         yield Program("bash", first)
     if step.words[1:2] == ("-m",) and len(step.words) > 2:

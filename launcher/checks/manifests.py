@@ -6,7 +6,7 @@ from launcher.checks.case import Case
 from launcher.images.use import use
 from launcher.model.job import BENCHMARK
 from launcher.roles.placeholder import NAMES, PORT, unknown
-from launcher.text.diagnostic import Diagnostic, Place
+from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 
 def unknown_placeholder(case: Case) -> Iterator[Diagnostic]:
@@ -30,6 +30,31 @@ def unknown_placeholder(case: Case) -> Iterator[Diagnostic]:
                 f"`{{{name}}}` means nothing in the role manifest `{role.manifest.name}`",
                 Place(document, path) if document else role.place("manifest"),
                 help=advice,
+            )
+
+
+def relative_program(case: Case) -> Iterator[Diagnostic]:
+    """A role manifest's command is a relative path
+
+    Steps without containers run in the run directory, which is empty but for the run's own files: `./serve.sh` is
+    looked for there, neither beside the manifest nor where `launch` was called, unless a preamble puts it there. This
+    is a warning.
+
+        [program]
+        command = ["/home/bob/serve.sh"]    # a whole path, or a name that is on PATH
+    """
+    if case.containers:
+        return
+    for role in case.job.roles:
+        program = next(iter(role.manifest.program.command), "")
+        if "/" in program and not program.startswith(("/", "{")):
+            document = role.manifest_document
+            yield Diagnostic(
+                "relative-program",
+                f"`{program}` of the role manifest `{role.manifest.name}` is looked for in the run directory",
+                Place(document, ("program", "command", 0)) if document else role.place("manifest"),
+                Severity.WARNING,
+                help="write the whole path, or a name that is on `PATH`",
             )
 
 

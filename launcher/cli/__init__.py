@@ -53,6 +53,7 @@ exit codes
     1  the operation failed, or plans differ   5  Slurm refused, or is not there
     2  command line, or a file is absent       6  not ready within the budget
     3  recipe, manifest or cluster refused     7  a step of the run ended
+  126  `exec`: the command cannot be run     127  `exec`: the command is not there
   130  interrupted by Ctrl-C                 143  ended by TERM or a hang-up
   141  the reader of stdout went away
 """

@@ -42,7 +42,10 @@ def data(run: Run, found: Status) -> dict[str, Any]:
     return {"id": run.name, "path": str(run.path), **whole, "state": state, "outcome": outcome}
 
 
-_HEADER = ("run", "state", "job", "since", "exit", "steps", "url")
+_HEADER = ("run", "state", "job", "since", "exit", "steps", "url", "why")
+
+_WHY = 100
+"""Characters of a cause at most: gates may have much to say, and `--json` has it all."""
 
 
 def _row(run: Run, found: Status, now: datetime) -> Sequence[str]:
@@ -54,7 +57,13 @@ def _row(run: Run, found: Status, now: datetime) -> Sequence[str]:
         "" if found.exit is None else str(found.exit),
         _steps(found),
         (found.waiting or found.url or "") if found.live else "",
+        "" if found.live else _why(found.cause or ""),
     )
+
+
+def _why(cause: str) -> str:
+    first = cause.split("\n", maxsplit=1)[0]
+    return first if len(first) <= _WHY else f"{first[: _WHY - 1]}…"
 
 
 def _steps(found: Status) -> str:

@@ -16,7 +16,8 @@ from launcher.text.suggest import nearest
 
 
 def enter(run: Run, name: str, words: Sequence[str]) -> None:
-    """Becomes `words` in the step `name` (a role means its first step). Returns never; raises Refused, OSError.
+    """Becomes `words` in the step `name` (a role means its first step). Returns never; raises Refused: for a command
+    that is not there with exit 127, for one that cannot be run with 126, as shells do.
 
     The variables are those the step was given; those of `env_from` come from this shell, by name, as they did
     for the step. What is started belongs to the run and ends with it.
@@ -32,7 +33,11 @@ def enter(run: Run, name: str, words: Sequence[str]) -> None:
     try:
         os.execvpe(argv[0], argv, {**env, b"PATH": path})  # noqa: S606
     except FileNotFoundError as error:
-        raise refusal("program-absent", f"`{argv[0]}` is not on the `PATH` of `{child.name}`") from error
+        where = f"there, in `{child.cwd}`" if "/" in argv[0] else f"on the `PATH` of `{child.name}`"
+        raise refusal("program-absent", f"`{argv[0]}` is not {where}", status=127) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise refusal("operation-failed", f"`{argv[0]}` cannot be run: {reason}", status=126) from error
 
 
 def find(script: Script, name: str) -> Child:

@@ -161,7 +161,7 @@ class Files:
 
     def names(self) -> Names:
         """The reviewed names of programs and flags. Raises Refused."""
-        return self.catalogues.names()
+        return self._once(self.catalogues.names, "names")
 
     def kin(self, program: str, version: str) -> Kin:
         """What is known beside the catalogue of that version. Raises Refused."""
@@ -174,7 +174,8 @@ class Files:
 
     def lock_path(self) -> Path:
         """Where the project's lock is, or would be: beside the recipe, where none is above it."""
-        return project_lock(self._project) or self._project / LOCK
+        found = self._once(lambda: project_lock(self._project), "lock", self._project)
+        return found or self._project / LOCK
 
     def text(self, path: str, beside: Document) -> str:
         """A text file relative to the document that names it, to the byte.

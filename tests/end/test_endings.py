@@ -101,6 +101,8 @@ def test_wait_tells_how_a_run_ended(deployment: Deployment) -> None:
     assert ready.returncode == 7
     assert "ended with exit code 5" in ready.stderr
     assert deployment("wait", "last", "--ended").returncode == 7
+    [_, row] = deployment("ps", "--all").stdout.splitlines()
+    assert row.split()[1] == "failed" and "step `worker-0` ended with exit code 5, " in row
 
 
 def test_wait_gives_up(deployment: Deployment) -> None:

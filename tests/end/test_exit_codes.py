@@ -105,6 +105,19 @@ def unread(launch: Deployment) -> int:
         return process.wait(60)
 
 
+def executed(launch: Deployment, command: str) -> int:
+    assert launch.up(launch.recipe(ALONE), "--wait").returncode == 0
+    return launch("exec", "last", "worker", "--", command).returncode
+
+
+def unrunnable(launch: Deployment) -> int:
+    return executed(launch, "/etc/passwd")
+
+
+def no_command(launch: Deployment) -> int:
+    return executed(launch, "no-such-program")
+
+
 TABLE: list[tuple[Callable[[Deployment], int], int]] = [
     (fine, 0),
     (fine_run, 0),
@@ -124,6 +137,8 @@ TABLE: list[tuple[Callable[[Deployment], int], int]] = [
     (interrupted, 130),
     (terminated, 143),
     (unread, 141),
+    (unrunnable, 126),
+    (no_command, 127),
 ]
 
 

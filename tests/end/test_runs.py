@@ -97,6 +97,7 @@ def test_exec(deployment: Deployment) -> None:
     assert execute("clok", "--", "env").returncode == 2
     assert execute("clock").returncode == 2
     assert "`no-such` is not on the `PATH` of `clock`" in execute("clock", "--", "no-such").stderr
+    assert f"`./no-such` is not there, in `{deployment.run}`" in execute("clock", "--", "./no-such").stderr
 
 
 def test_what_was_started_in_a_step_ends_with_the_run(deployment: Deployment) -> None:
