@@ -61,6 +61,9 @@ _SERVE: Mapping[Kind, str] = {
     ("trtllm", "http"): "`smg`",
     ("trtllm", "grpc"): "`smg`",
 }
+_SILENT: Mapping[Wire, tuple[str, ...]] = {"trtllm": ("kv",)}
+"""Keys by which an engine cannot be made to hand over."""
+
 _HAND_OVER: Mapping[Kind, str] = {
     ("vllm", "http"): "`vllm-router`",
     ("vllm", "grpc"): "`smg`",
@@ -127,7 +130,7 @@ class Router(Adapter):
         served = (each for each in halves if (each.wire, each.scheme) in self.serves)
         lost = next((each for each in served if not self._passes(each)), None)
         if lost is not None:
-            yield _lost(worker(job, lost), role, lost)
+            yield _lost(worker(job, lost), role, lost, grpc=(lost.wire, "grpc") in self.hands_over)
 
     def _passes(self, endpoint: Endpoint) -> bool:
         """Whether decode is told where the KV cache of this half is."""
@@ -155,17 +158,20 @@ def _unrouted(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
     )
 
 
-def _lost(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
+def _lost(role: Role, router: Role, endpoint: Endpoint, *, grpc: bool) -> Diagnostic:
     name, kind = router.manifest.name, (endpoint.wire, endpoint.scheme)
     aggregate = "serve aggregate with `[roles.worker]`"
     if _nowhere(endpoint):
         message = f"`{role.name}` has no bootstrap port at which {name} could send decode to it"
     elif endpoint.handoff == "none":
         message = f"`{role.name}` has no KV hand-off that {name} could pass on"
+        if "kv" not in _SILENT.get(endpoint.wire, ()):
+            aggregate = f'say `kv = "nixl"` in both roles, or {aggregate}'
     else:
         message = f"{name} passes no KV hand-off to {endpoint.wire} workers over {endpoint.scheme}"
         if kind in _HAND_OVER:
-            aggregate = f"{_HAND_OVER[kind]} does: say so in `kind`, or {aggregate}"
+            over = "let both roles serve gRPC, or " if grpc and endpoint.scheme == "http" else ""
+            aggregate = f"{_HAND_OVER[kind]} does: say so in `kind`, or {over}{aggregate}"
     return Diagnostic(
         "handoff-lost", f"{message}: decode would recompute every prompt", router.place("kind"), help=aggregate
     )

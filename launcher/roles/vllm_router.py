@@ -30,9 +30,10 @@ class VllmRouter(Router):
         **RANKS,
         "ranks-by-node": """The router counts the data-parallel ranks of each node from 0
 
-vllm-router 0.1.17 sends the number of a rank on its node in `x-data-parallel-rank`, and vLLM's server on a replica's
-second node has ranks of higher numbers: in prefill and decode such requests are answered 400. In aggregate it is not
-told of ranks here, and each node's server chooses among its own. This is a warning.
+vllm-router 0.1.17 sends the number of a rank on its node in `x-data-parallel-rank`. vLLM 0.32 counts the ranks of a
+server so too; before servers which count them through all nodes such requests are answered 400 on every node but the
+first (vllm-project/router#210). In aggregate the router is not told of ranks here, and each node's server chooses among
+its own; in prefill and decode it reads them off the workers' metrics. This is a warning.
 
     flags = { data-parallel-size = 8, data-parallel-external-lb = true }    # a server, and a URL, for each rank""",
     }

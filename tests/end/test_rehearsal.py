@@ -76,6 +76,8 @@ RECIPES = {
     "smg-sglang": {("worker-0", 0), ("worker-1", 0)},
     "smg-sglang-pd": {("decode-0", 0)},
     "smg-trtllm": {("worker-0", 0)},
+    "vllm-router-nodes": {("worker-0" + "-rank1" * (rank > 3), rank) for rank in range(8)},
+    "smg-vllm-nodes": {("worker-0", rank) for rank in range(16)},
     "sglang-router-pd": {("decode-0", rank) for rank in range(8)},
 }
 HERE = {

@@ -65,6 +65,9 @@ LAYOUTS = (
     "smg-sglang-pd",
     "sglang-router-pd",
     "smg-trtllm",
+    "vllm-router-nodes",
+    "smg-vllm-nodes",
+    "smg-vllm-grpc-pd",
 )
 for _recipe in LAYOUTS:
     for _site in ("gb300", "h100"):

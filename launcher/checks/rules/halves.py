@@ -67,6 +67,8 @@ def _ways(case: Case) -> Iterator[Diagnostic]:
     prefill, decode = halves.get("prefill"), halves.get("decode")
     if prefill is None or decode is None or not (prefill.role.kv or decode.role.kv):
         return
+    if prefill.catalogue.program != decode.catalogue.program:
+        return
     mine, other = _way(prefill), _way(decode)
     if mine and other and mine != other:
         first, second = (prefill, decode) if prefill.role.kv else (decode, prefill)
