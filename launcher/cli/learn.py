@@ -2,22 +2,25 @@
 
 import argparse
 import shlex
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from launcher.cli import flags
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
-from launcher.execute import harvest, helptext
+from launcher.execute import harvest, helptext, usage
 from launcher.execute.conversion import Converted
 from launcher.execute.library import Files, config
 from launcher.execute.world import Real
 from launcher.model.catalogue import dump, stand_in
 from launcher.model.grammar import Grammar, complete
 from launcher.text.diagnostic import Refused
+
+T = TypeVar("T")
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -75,25 +78,30 @@ def _versions(files: Files, grammar: Grammar, args: argparse.Namespace) -> Itera
 
 
 def _made(grammar: Grammar, version: str | None, args: argparse.Namespace) -> Converted:
-    if args.help_text:
-        if version is None:
-            raise Usage(
-                "a help text does not say its version", advice=f"`launch flags harvest {grammar.name} VERSION …`"
-            )
-        try:
-            return helptext.harvest(grammar, version, flags.read(args.help_text))
-        except ValueError as error:
-            raise harvest.failed(str(error)) from error
     if args.python:
         return harvest.from_python(grammar, shlex.split(args.python), version)
+    if grammar.help == "getopt":
+        manual = flags.read(args.help_text) if args.help_text else ""
+        return Converted(_asked(usage.harvest, grammar.name, usage.asker([grammar.name]), manual), [])
+    if args.help_text:
+        if version is None:
+            advice = f"`launch flags harvest {grammar.name} VERSION …`"
+            raise Usage("a help text does not say its version", advice=advice)
+        return _asked(helptext.harvest, grammar, version, flags.read(args.help_text))
     if args.wheel:
         return harvest.from_wheel(grammar, version, Path(args.wheel))
     if grammar.distribution is None:
-        raise Usage(
-            f"{grammar.name} is not on PyPI",
-            advice=f"`{grammar.name} --help | launch flags harvest {grammar.name} VERSION --help-text -`",
-        )
+        advice = f"`{grammar.name} --help | launch flags harvest {grammar.name} VERSION --help-text -`"
+        raise Usage(f"{grammar.name} is not on PyPI", advice=advice)
     return harvest.from_wheel(grammar, version)
+
+
+def _asked(make: Callable[..., T], *args: Any) -> T:
+    """What `make` returns; what goes wrong is a refusal."""
+    try:
+        return make(*args)
+    except (ValueError, OSError, subprocess.TimeoutExpired) as error:
+        raise harvest.failed(str(error)) from error
 
 
 def _folder(into: str | None) -> Path:

@@ -83,7 +83,9 @@ class Grammar(Table):
     absent: list[str] = Field(default=[], description="names that are not made up")
     forced: list[str] = Field(default=[], description="modules that are made up though they are there")
     known: dict[str, list[str]] = Field(default={}, description="open flag or `Class.field` → where its words are")
-    help: Literal["go", "rust", "tclap"] | None = Field(default=None, description="whose style its `--help` has")
+    help: Literal["click", "getopt", "go", "rust", "tclap"] | None = Field(
+        default=None, description="whose style its `--help` has"
+    )
     folds: bool = Field(default=False, description="underscores in names are dashes")
     dotted: bool = Field(default=False, description="`--flag.field` sets a field of a JSON flag")
     glued: dict[str, list[str]] = Field(default={}, description="`-O3` → keys it may stand for, the first there is")

@@ -34,23 +34,26 @@ FINE = {"launch --help": Cost(0.02, 0, 0), "launch check": Cost(0.14, 0, 30), "o
 LINEAR = {625: 0.1, 2500: 0.4, 5000: 0.8}
 MANY: dict[str, Many] = {"launch": ({"check": 0.0029, "all": 0.005}, 40), "peer": ({"all": 0.002}, 30)}
 
+QUICK = {"vllm 1": 1.9}
+
 
 @pytest.mark.parametrize(
-    ("name", "costs", "plans", "many"),
+    ("name", "costs", "plans", "many", "flags"),
     [
-        ("launch --help", {"launch --help": Cost(0.06, 0, 0)}, {}, MANY),
-        ("over one pydantic model", {"launch check": Cost(0.151, 0, 0)}, {}, MANY),
-        ("peak memory", {"launch check": Cost(0.1, 0, 41)}, {}, MANY),
-        ("of a hundred", {}, {}, {"launch": ({"check": 0.0031}, 40)}),
-        ("2,500 nodes", {}, {625: 0.3, 2500: 1.1, 5000: 2.2}, MANY),
-        ("growth", {}, {5000: 1.7}, MANY),
+        ("launch --help", {"launch --help": Cost(0.06, 0, 0)}, {}, MANY, QUICK),
+        ("over one pydantic model", {"launch check": Cost(0.151, 0, 0)}, {}, MANY, QUICK),
+        ("peak memory", {"launch check": Cost(0.1, 0, 41)}, {}, MANY, QUICK),
+        ("of a hundred", {}, {}, {"launch": ({"check": 0.0031}, 40)}, QUICK),
+        ("2,500 nodes", {}, {625: 0.3, 2500: 1.1, 5000: 2.2}, MANY, QUICK),
+        ("growth", {}, {5000: 1.7}, MANY, QUICK),
+        ("vllm 1", {}, {}, MANY, {"vllm 1": 2.1}),
     ],
 )
 def test_a_missed_promise_is_said(
-    name: str, costs: dict[str, Cost], plans: dict[int, float], many: dict[str, Many]
+    name: str, costs: dict[str, Cost], plans: dict[int, float], many: dict[str, Many], flags: dict[str, float]
 ) -> None:
-    assert [row for row in promises(limits(FINE, LINEAR, MANY)) if "MISSED" in row] == []
-    missed = [row for row in promises(limits({**FINE, **costs}, {**LINEAR, **plans}, many)) if "MISSED" in row]
+    assert [row for row in promises(limits(FINE, LINEAR, MANY, QUICK)) if "MISSED" in row] == []
+    missed = [row for row in promises(limits({**FINE, **costs}, {**LINEAR, **plans}, many, flags)) if "MISSED" in row]
     assert len(missed) == 1
     assert name in missed[0]
 
@@ -72,3 +75,9 @@ def test_median_of_what_a_program_prints() -> None:
 def test_a_hundred_recipes_are_checked_and_rendered() -> None:
     found = printed([sys.executable, str(HUNDRED / "launch_recipes.py")], rounds=1)
     assert 0 < found["check"] < found["all"] < 1
+
+
+def test_flags_of_a_role_cost_milliseconds() -> None:
+    found = printed([sys.executable, "-m", "benchmarks.flag_cost"], rounds=1)
+    assert len(found) == 2
+    assert all(0 < each < 20 for each in found.values())

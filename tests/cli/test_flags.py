@@ -110,6 +110,23 @@ def test_a_new_version_is_learnt_from_help(capsys: pytest.CaptureFixture[str], h
     assert "1 added, 40 removed" in err
 
 
+def test_slurm_tells_its_options_itself(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    srun = home / "srun"
+    cases = "--version) echo slurm 99.1.2;; --help) echo '  -N, --nodes=N   nodes';;"
+    srun.write_text(f"#!/bin/sh\ncase $1 in {cases} *) echo \"srun: option '$1' requires an argument\";; esac\n")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", str(home), prepend=":")
+    assert run(capsys, "harvest", "srun", "--into", "out")[:2] == (0, "out/srun/99.1.2.json\n")
+    made = load((home / "out" / "srun" / "99.1.2.json").read_text(encoding="utf-8"))
+    assert [(flag.name, flag.spellings) for flag in made.flags.values()] == [("--nodes", ("--nodes", "-N"))]
+    monkeypatch.setenv("PATH", "/nowhere")
+    status, out, err = run(capsys, "harvest", "srun", "--into", "out")
+    assert (status, out) == (1, "")
+    assert "error[harvest-failed]" in err
+
+
 def test_a_help_text_without_flags_is_refused(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     (home / "help.txt").write_text("usage: none\n", encoding="utf-8")
     status, out, err = run(capsys, "harvest", "epp", "1", "--help-text", "help.txt")

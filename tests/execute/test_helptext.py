@@ -1,4 +1,4 @@
-"""Help texts of programs in Go, Rust and C++, as flags; and the shipped catalogue of Envoy."""
+"""Help texts of programs in Go, Rust and C++, and of click, as flags; and the shipped catalogue of Envoy."""
 
 import pytest
 
@@ -51,7 +51,36 @@ Where:
    -h,  --help
      Displays usage information and exits.
 """
+CLICK = """Usage: serve [OPTIONS] MODEL
+
+Options:
+  --tokenizer TEXT                Path | Name of the tokenizer.
+  --backend [pytorch|_autodeploy]
+                                  Deprecated: the backend.
+  --tp_size, --tensor_parallel_size INTEGER
+                                  Tensor parallelism size, which is said in
+                                  very many words so that the text is wrapped.
+                                  [default: 1]
+  --free_gpu_memory_fraction FLOAT
+  --workers INTEGER RANGE         How many.  [x>=1]
+  --trust_remote_code             Flag for HF transformers.
+  --telemetry / --no-telemetry    Send usage.
+  -v, --verbose
+  --config, --extra_llm_api_options PATH
+  --help                          Show this message and exit.
+"""
 FOUND = {
+    ("click", CLICK): [
+        Flag("--tokenizer", ("--tokenizer",)),
+        Flag("--backend", ("--backend",), choices=("_autodeploy", "pytorch"), deprecated=True),
+        Flag("--tp_size", ("--tp_size", "--tensor_parallel_size"), kind="int"),
+        Flag("--free_gpu_memory_fraction", ("--free_gpu_memory_fraction",), kind="float"),
+        Flag("--workers", ("--workers",), kind="int", minimum=1),
+        Flag("--trust_remote_code", ("--trust_remote_code",), kind="bool"),
+        Flag("--telemetry", ("--telemetry",), kind="bool", negatives=("--no-telemetry",)),
+        Flag("--verbose", ("--verbose", "-v"), kind="bool"),
+        Flag("--config", ("--config", "--extra_llm_api_options")),
+    ],
     ("go", PFLAG): [
         Flag("--config-file", ("--config-file",)),
         Flag(

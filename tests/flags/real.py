@@ -100,7 +100,7 @@ def _same(flag: Flag, value: Any, told: Any) -> bool:
         if flag.kind == "str":
             return [str(item) for item in told] == [str(item) for item in argv.meant(flag, value)]
     if flag.snake and isinstance(value, str):
-        value = value.replace("-", "_")
+        value, told = (word.replace("-", "_") if isinstance(word, str) else word for word in (value, told))
     if flag.folded and isinstance(told, str):
         told = told.lower()
     return argv.alike(flag, told, argv.meant(flag, value))

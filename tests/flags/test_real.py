@@ -33,8 +33,15 @@ LISTED = {
     ("*vllm", "kv-transfer-config.kv_connector"): "no name is a name to older versions",
     ("*vllm", "device-ids"): "numbers and empty words are ids to some versions",
     ("*vllm", "config"): "the file is read at once, and is not there",
+    ("aiperf", "extra-inputs"): "it takes lists of pairs too",
     ("aiperf", "url"): "it gets a scheme",
-    ("aiperf", "mlflow-artifact-glob"): "a number is text in a list",
+    ("aiperf", "input-file"): "it is looked for at once, and is not there",
+    ("aiperf", "model-names"): "numbers and nothing are texts in a list",
+    ("aiperf", "mlflow-*"): "a number is text in a list, or what a text spells",
+    ("aiperf", "gpu-telemetry"): "nothing is a text in a list",
+    ("aiperf", "otel-*"): "nothing is a text in a list",
+    ("aiperf", "server-metrics*"): "a number is text in a list, and the texts of a list are its formats",
+    ("aiperf", "wandb-*"): "nothing is a text in a list",
     ("dynamo.*", "model-path"): "the directory is looked for at once, and is not there",
     ("dynamo.*", "ais-perf-config"): "the file is read at once, and is not there",
     ("dynamo.*", "router-conditional-disagg-config.*_threshold"): "a number may not be written as text",
@@ -115,6 +122,10 @@ def listed(asked: Asked, catalogue: Catalogue, use: Use) -> bool:
     key = place(catalogue, use)
     if asked.program in CHAINS and catalogue.find(use.key) is None:
         return sum(spelling.startswith(f"--{key}") for spelling in catalogue.spelt) > 1
+    flag = catalogue.find(use.key)
+    if asked.program == "aiperf" and flag and flag.kind == "float" and use.value in (flag.minimum, flag.maximum):
+        # Some of its bounds are not taken themselves, which no catalogue says of fractions.
+        return True
     return any(fnmatch(asked.program, one) and fnmatch(key, other) for one, other in LISTED)
 
 
