@@ -14,6 +14,9 @@ GRAPHS = ("text", "mermaid")
 
 FLAG_VERBS = ("show", "diff", "harvest")
 SHELLS = ("bash", "zsh", "fish")
+WORDS = ("recipes", "clusters", "codes", "aliases", "runs", "steps")
+"""`completion --words`; a test holds it to `words.WORDS`."""
+
 SCHEMAS = ("recipe", "manifest", "cluster", "config", "lock")
 
 _RECIPE = "`./my.toml`, `my.toml:VARIANT`, `-` for stdin, or the name of a shipped recipe (`quickstart`)"
@@ -155,7 +158,15 @@ def config(parser: Parser) -> None:
 
 def completion(parser: Parser) -> None:
     """`launch completion`."""
-    _choice(parser, "shell", SHELLS, help="bash: `source <(launch completion bash)`")
+    _choice(
+        parser,
+        "shell",
+        SHELLS,
+        nargs="?",
+        help="bash, zsh: `source <(launch completion bash)`; fish: `launch completion fish | source`",
+    )
+    _choice(parser, "--words", WORDS, help="what these scripts ask for; `steps` are those of `--run`")
+    parser.add_argument("--run", metavar="RUN", default="last", help=_RUN)
 
 
 class _Edit(argparse.Action):

@@ -1,16 +1,12 @@
 """The command line: what is accepted, and what is said about the rest."""
 
-import subprocess
-
 import pytest
 
 from launcher.cli import GROUPS, NESTED, VERBS, graph, help_text, images, main, parser, verbs
-from launcher.cli.completion import bash, fish, zsh
 from launcher.cli.guard import Usage
 from launcher.cli.options import FORMATS, GRAPHS, OPTIONS, SCHEMAS, SHELLS
 from launcher.model.cluster import ARCHITECTURES
 from launcher.text import report
-from tests.cli.program import Program
 
 WRONG = [
     (["ceck"], "there is no verb `ceck`", "did you mean `check`?"),
@@ -105,24 +101,3 @@ def test_error_of_argparse_we_did_not_foresee_is_passed_on() -> None:
     with pytest.raises(Usage) as raised:
         parser("up").error("something new")
     assert raised.value.message == "something new"
-
-
-def complete(*words: str) -> list[str]:
-    script = f'{bash()}\nCOMP_WORDS=(launch "$@"); COMP_CWORD=$(($# )); _launch; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def test_bash_completes() -> None:
-    assert complete("ch") == ["check"]
-    assert complete("check", "--format", "") == list(FORMATS)
-    assert complete("up", "--d") == ["--detach", "--dry-run"]
-    assert complete("schema", "m") == ["manifest"]
-    assert complete("images", "s") == ["show", "set"]
-    assert complete("images", "ls", "--") == ["--help", "--cluster", "--json"]
-    assert complete("images", "set", "x", "--arch", "a") == ["aarch64"]
-
-
-def test_other_shells_know_every_verb(launch: Program) -> None:
-    assert zsh().endswith(bash())
-    assert all(f" -a {verb.rpartition(' ')[2]} " in fish() for verb in [*VERBS, *verbs()])
