@@ -27,7 +27,7 @@ CODE := launcher tests benchmarks docs
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test test-nobody test-all check format golden flags docs bench wheel clean \
+.PHONY: help setup demo test test-nobody test-all check format golden flags docs bench bench-slurm wheel clean \
 	check-lint check-format check-types check-layers check-shape check-python check-docs
 
 help: ## what there is
@@ -89,6 +89,10 @@ docs: $(VENV)/dev ## write docs/reference and the outputs quoted in the guides
 
 bench: $(VENV)/dev ## measure; writes benchmarks/results.md
 	$(BIN)/python -m benchmarks.run
+
+bench-slurm: $(VENV)/dev ## the same on a real Slurm of four nodes (root); writes benchmarks/slurm.md
+	@bash .ci/packages
+	$(BIN)/python -m benchmarks.slurm
 
 wheel: $(VENV)/dev ## dist/launcher-*.whl
 	$(BIN)/python -m build --wheel --no-isolation

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -141,9 +142,15 @@ def test_what_the_site_does_not_have_is_refused(site: Site, words: tuple[str, ..
 
 def test_a_worker_that_dies_is_named(site: Site) -> None:
     run = site.up()
+    killed = time.monotonic()
     os.kill(run.task("worker-1"), signal.SIGKILL)
     outcome = run.outcome()
     assert (outcome["state"], outcome["exit"]) == ("failed", 7)
     assert outcome["first"]["step"] == "worker-1"
     assert outcome["first"]["log"] == "logs/worker-1.0.log"
     run.gone()
+    # In this order, and within ten times what is promised (`benchmarks/slurm.md`): 2 s, and KillWait + 2 s.
+    stamps = {event["event"]: event["t"] for event in reversed(run.events)}
+    assert killed < stamps["exit"] <= stamps["stop"] <= stamps["end"]
+    assert stamps["exit"] - killed < 20
+    assert max(event["t"] for event in run.events) - stamps["exit"] < 70
