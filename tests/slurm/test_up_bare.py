@@ -50,6 +50,36 @@ def test_logs_hold_what_each_step_wrote(site: Site) -> None:
     assert site.launch("logs", run.name, "worker-0").stdout.count("|") == 0
 
 
+def test_logs_are_followed_from_the_queue_to_the_end(site: Site) -> None:
+    blocker = site.bed.submit("#!/bin/sh\nsleep 600\n", "--nodes=3", "--exclusive", user="user")
+    site.bed.wait(blocker, "RUNNING")
+    run = site.started()
+    with site.begin("logs", run.name, "-f") as every, site.begin("logs", run.name, "-f", "worker-1") as one:
+        site.bed.ask("scancel", str(blocker))
+        site.launch("wait", run.name)
+        assert run.ask()
+        site.launch("down", run.name)
+        run.gone()
+        said, errors = every.communicate(timeout=60)
+        alone, _ = one.communicate(timeout=60)
+    assert (every.returncode, one.returncode, errors) == (0, 0, "")
+    # Whoever followed has seen what is there in the end: what a step's tasks wrote, and what its `srun` said.
+    after = grouped(site.launch("logs", run.name).stdout)
+    assert after.keys() >= {"worker-0", "worker-1", "router"}
+    assert grouped(said) == after
+    assert sorted(alone.splitlines()) == after["worker-1"]
+    assert set(site.launch("logs", run.name, "worker-1", "-n", "1").stdout.splitlines()) < set(after["worker-1"])
+
+
+def grouped(said: str) -> dict[str, list[str]]:
+    """Step → its lines, sorted."""
+    found: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        name, _, text = line.partition(" | ")
+        found.setdefault(name.strip(), []).append(text)
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
 def test_a_command_runs_beside_a_step(site: Site) -> None:
     run = site.up()
     script = 'cat /proc/sys/kernel/hostname; echo "$LAUNCH_IP $LAUNCH_REPLICA $CUDA_VISIBLE_DEVICES"'
