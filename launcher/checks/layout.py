@@ -74,7 +74,8 @@ def nothing_started(case: Case) -> Iterator[Diagnostic]:
     """A role that starts nothing was told how to start it
 
     Some role manifests start no process of their own (without a router the only worker owns the public
-    port). Flags, environment, mounts or a preamble given to such a role would be lost without a word.
+    port; what llm-d brings along are roles of their own). Flags, environment, mounts or a preamble given to such a role
+    would be lost without a word.
 
         [router]
         kind = "direct"
@@ -83,31 +84,35 @@ def nothing_started(case: Case) -> Iterator[Diagnostic]:
     for role in case.job.roles:
         if role.manifest.program.command or role.manifest.kind != "router":
             continue
-        for key in _STARTING:
+        brought = [each.role for each in role.manifest.implies]
+        others = " or ".join(f"`[roles.{name}]`" for name in brought) or "a role that starts a program"
+        for key in _OWN if brought else _STARTING:
             if _written(role, key):
                 yield Diagnostic(
                     "nothing-started",
                     f"`{role.manifest.name}` starts nothing that could take `{key}`",
                     role.place(key, part="key"),
-                    help=f"take `{key}` out, or give it to a role that starts a program",
+                    help=f"take `{key}` out, or give it to {others}",
                 )
 
 
-_STARTING = ("setup", "env", "env_from", "flags", "mounts")
+_STARTING = ("setup", "env", "env_from", "flags", "mounts", "version")
+_OWN = ("flags", "version")
+"""What is not said for all that a router brings along."""
 
 
 def key_not_read(case: Case) -> Iterator[Diagnostic]:
-    """A role says something that its engine does not take
+    """A role says something that its engine or router does not take
 
-    `kv` and `kv_events` set flags of engines that have them, and `config` is the file of one that reads it; what other
-    roles say there would be lost without a word.
+    `kv` and `kv_events` set flags of engines that have them, `config` is the file of one that reads it, `epp_config`
+    is for a router that has an EPP; what other roles say there would be lost without a word.
 
         [roles.worker]
         manifest = "sim"
         kv_events = true                    # nobody reads it
     """
     for role in case.job.roles:
-        reads = case.adapters[role.manifest.adapter].reads
+        reads = _reads(case, role)
         for key, value in (("config", role.config), ("kv", role.kv), ("kv_events", role.kv_events)):
             if value and key not in reads:
                 yield Diagnostic(
@@ -116,6 +121,18 @@ def key_not_read(case: Case) -> Iterator[Diagnostic]:
                     role.place(key, part="key"),
                     help=f"take `{key}` out, or use a role manifest that takes it",
                 )
+    router, read = case.job.router, {key for role in case.job.roles for key in _reads(case, role)}
+    if router.epp_config is not None and "epp_config" not in read:
+        yield Diagnostic(
+            "key-not-read",
+            f"`{router.manifest.name}` does nothing with `epp_config`",
+            router.place("epp_config", part="key"),
+            help="take it out, or use a router that has an EPP",
+        )
+
+
+def _reads(case: Case, role: Role) -> frozenset[str]:
+    return case.adapters[role.manifest.adapter].reads
 
 
 def _written(role: Role, key: str) -> bool:

@@ -13,6 +13,7 @@ Role manifests and clusters are found by the name of their file, in this order, 
 A role manifest replaces the one below it; cluster files of one name are overlaid, which is `link`'s affair.
 """
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -200,6 +201,11 @@ class Files:
                 return self._document(path, self._shown(path))
         return None
 
+    def configuration(self, path: str, beside: Document) -> Document:
+        """A YAML file relative to the document that names it. Raises Refused, OSError or UnicodeDecodeError."""
+        found = self._homes.get(beside, self._directory) / path
+        return _yaml()(self._shown(found), reading.text(found))
+
     def _manifest_folders(self) -> list[Path]:
         return [folder / "manifests" for folder in (self._shipped, *self._folders)] + self._beside
 
@@ -266,6 +272,12 @@ def project_lock(folder: Path) -> Path | None:
     """The `launch.lock` of a folder, or of the nearest above it that has one."""
     start = folder.absolute()
     return next((path for each in (start, *start.parents) if exists(path := each / LOCK)), None)
+
+
+def _yaml() -> Callable[[str, str], Document]:
+    # Its parser is only imported for a recipe that names such a file.
+    read: Callable[[str, str], Document] = importlib.import_module("launcher.text.yaml").parse
+    return read
 
 
 def _is_path(name: str) -> bool:

@@ -1,7 +1,7 @@
 """A role on the way: merged, not yet sound; what its image, version, preamble and mounts are."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from launcher.model.equipment import Kit
@@ -14,7 +14,7 @@ from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
 from launcher.run.record import mutable
 from launcher.run.script import CLOSE, OPEN
-from launcher.text.diagnostic import Diagnostic, Label, Place
+from launcher.text.diagnostic import Diagnostic, Label, Place, Refused
 from launcher.text.document import Document, KeyPath
 
 MANIFEST = "role manifest"
@@ -185,6 +185,42 @@ def preamble(linking: Linking, draft: Draft) -> str | None:
         message = f"the preamble `{name}` has a character that cannot be used (NUL, U+FDD0 or U+FDD1)"
         linking.refuse("setup-unreadable", message, draft.place("setup_file"), "remove it")
     return found
+
+
+def configuration(linking: Linking, draft: Draft, key: str) -> Mapping[str, Any] | None:
+    """The table at `key`, or what the YAML file has that it names; None and perhaps findings where there is neither."""
+    value = draft.data.get(key)
+    if not isinstance(value, str):
+        return value if isinstance(value, Mapping) else None
+    origin = draft.chains[key,][-1]
+    named = (origin.document, value)
+    if named not in linking.configurations:
+        linking.configurations[named] = _configured(linking, draft.place(key), *named)
+    document = linking.configurations[named]
+    if document is None:
+        return None
+    for path in _paths(document.data, ()):
+        draft.chains[key, *path] = (Origin(document, path, value),)
+    return document.data
+
+
+def _configured(linking: Linking, place: Place, beside: Document, name: str) -> Document | None:
+    try:
+        return linking.library.configuration(name, beside)
+    except (OSError, UnicodeDecodeError) as error:
+        fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else _reason(error)
+        help_ = "the path is relative to the file that names it"
+        linking.refuse("configuration-unreadable", f"the file `{name}` {fault}", place, help_)
+    except Refused as refused:
+        linking.findings.extend(refused.diagnostics)
+    return None
+
+
+def _paths(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        yield (*path, key)
+        yield from _paths(item, (*path, key))
 
 
 def _reason(error: OSError) -> str:

@@ -53,6 +53,13 @@ one that is nearly the name of a cluster here is probably misspelt, and what it 
 The key must be set by the recipe, one that it extends, `[on.CLUSTER]`, the variant or an earlier
 `--set`. What a role manifest or the cluster sets cannot be taken out of the recipe; set it to something
 else instead.""",
+    "role-not-started": """A recipe changes a role that its deployment does not have
+
+A router may bring roles along for some deployments only: llm-d has a sidecar in front of each decode worker, and none
+where whole requests are served. What such a table says would be lost without a word.""",
+    "configuration-unreadable": """A file with a configuration cannot be read
+
+`epp_config` may be a table, or the name of a YAML file, relative to the file that names it.""",
     "missing-manifest": """A role without a role manifest
 
 Every role runs one program, which its role manifest describes: `manifest` in `[roles.NAME]`, or in

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal
 
 from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
@@ -67,7 +67,7 @@ class Role:
     as the recipe says, else the image alias or the image's tag, else the role manifest; `catalogue` is of another
     version where there is none of that. `kin` is known where a flag is not in the catalogue. `locked` is what
     `launch.lock` has of the image. `mounts` are the cluster's, then the role's own. `origins` has paths relative to
-    the role (`("flags", "policy")`).
+    the role (`("flags", "policy")`). Each endpoint of the role `beside` has a replica of this one.
     """
 
     name: str
@@ -90,6 +90,8 @@ class Role:
     kv_events: bool = False
     catalogue: Catalogue | None = None
     kin: Kin | None = None
+    beside: str | None = None
+    epp_config: Mapping[str, Any] | None = None
     manifest_document: Document | None = None
     locked: LockedImage | None = None
 

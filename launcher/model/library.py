@@ -58,3 +58,7 @@ class Library(Protocol):
     def text(self, path: str, beside: Document) -> str:
         """A text file named in `beside`, relative to it (`setup_file`). Raises OSError or UnicodeDecodeError."""
         ...
+
+    def configuration(self, path: str, beside: Document) -> Document:
+        """A YAML file named in `beside`, relative to it (`epp_config`). Raises OSError or UnicodeDecodeError too."""
+        ...

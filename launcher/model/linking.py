@@ -23,6 +23,8 @@ class Linking:
     library: Library
     findings: list[Diagnostic] = field(default_factory=list)
     suggestions: Suggestions = field(default_factory=Suggestions)
+    configurations: dict[tuple[Document, str], Document | None] = field(default_factory=dict)
+    """What was read of files that several roles are told of; None where that was refused."""
 
     def refuse(
         self, code: str, message: str, place: Place | None, hint: str | None = None, *, command: bool = False

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from launcher.model.recipe import Table
-from launcher.model.value import Flags, PortName, Schema, Tested, kind, said
+from launcher.model.value import Flags, PortName, RoleName, Schema, Tested, kind, said
 
 Count = Literal["workers", "prefill", "decode", "endpoints", "ranks"]
 """Symbolic counts of a gate, allowed in `count` and `equals`; the plan knows the numbers."""
@@ -85,6 +85,21 @@ class Metrics(Table):
     path: str = Field(default="/metrics", pattern="^/", description="path of the metrics page")
 
 
+class Implied(Table):
+    """A role that a router brings along; `[roles.ROLE]` of a recipe changes it."""
+
+    role: RoleName = Field(description="name of the role")
+    manifest: str = Field(min_length=1, description="name of its role manifest")
+    on: str | None = Field(default=None, min_length=1, description="placement where the recipe says none")
+    beside: RoleName | None = Field(
+        default=None, description="role of which each endpoint has one replica of this, on its node"
+    )
+    when: Literal["always", "aggregate", "disaggregated"] = Field(
+        default="always", description="for which deployments: `disaggregated` is `prefill` and `decode`"
+    )
+    front: bool = Field(default=False, description="whether it owns the public port")
+
+
 class Manifest(Table):
     """`manifests/NAME.toml`."""
 
@@ -105,6 +120,11 @@ class Manifest(Table):
     urls: Literal["replica", "node"] = Field(
         default="replica",
         description="of a router: whether a data-parallel replica on several nodes shows it one URL, or one a node",
+    )
+    implies: list[Implied] = Field(
+        default=[],
+        description="of a router: the roles it brings along. What `[router]` says of image, preamble, environment and "
+        "mounts lies under theirs",
     )
     setup: str | None = Field(default=None, description="preamble where the recipe has none")
     owned: dict[str, str] = Field(default={}, description="flags the launcher sets; value: what to use instead")

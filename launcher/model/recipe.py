@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from launcher.model import timelimit
-from launcher.model.value import Duration, Flags, FlagValue, Name, RoleName, Schema, Segment, TimeLimit
+from launcher.model.value import Configuration, Duration, Flags, FlagValue, Name, RoleName, Schema, Segment, TimeLimit
 
 __all__ = [
     "NO_ROUTER",
@@ -89,6 +89,10 @@ class RouterTable(CommonTable):
     """`[router]`: what stands in front of the workers."""
 
     kind: str | None = Field(default=None, description="name of the router's role manifest")
+    epp_config: Configuration | None = Field(
+        default=None,
+        description="llm-d's `EndpointPickerConfig` without discovery: a table, or a YAML file relative to this file",
+    )
 
 
 class BenchmarkTable(CommonTable):

@@ -1,15 +1,17 @@
 """The roles of a link: each put together from cluster, role manifest, `[defaults]` and its own table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from launcher.model.catalogue import Catalogue, stand_in
-from launcher.model.draft import MANIFEST, Draft, locked, mounts, preamble, reference, version
+from launcher.model.draft import MANIFEST, Draft, configuration, locked, mounts, preamble, reference, version
 from launcher.model.equipment import Equipment, Kit
 from launcher.model.job import BENCHMARK, ROUTER, WORKERS, Origins, Role
 from launcher.model.kin import Kin
 from launcher.model.linking import Linking, table, text
 from launcher.model.lock import LockedImage, Locks
-from launcher.model.manifest import Manifest
+from launcher.model.manifest import Implied, Manifest
 from launcher.model.merge import Identity, Layer, below, merge
 from launcher.model.recipe import NO_ROUTER
 from launcher.model.site import Site
@@ -25,14 +27,21 @@ _UNNAMED = {ROUTER: "`[router]` names no router", BENCHMARK: "`[benchmark]` has 
 _LAID_UNDER = ("image", "env", "flags", "setup")
 """Keys of a role manifest that lie under the recipe's."""
 
+_SHARED = ("image", "setup", "setup_file", "env", "env_from", "mounts", "epp_config")
+"""Keys of `[router]` that lie under those of the roles it brings along; `on` too, for those that name no place."""
+
 
 @record
 class Post:
-    """A role that is to be filled: `path` is its table in the recipe, `own` what the recipe says there."""
+    """A role that is to be filled: `path` is its table in the recipe, `own` what the recipe says there, `home` where
+    people look for what it is made from.
+    """
 
     name: str
     path: tuple[str, ...]
     own: Sequence[Layer]
+    home: tuple[str, ...]
+    beside: str | None = None
 
     @property
     def key(self) -> str:
@@ -51,18 +60,65 @@ class Staff:
     locks: Locks | None = None
 
     def roles(self) -> tuple[Role, ...]:
-        """Workers in recipe order, then others, the router, the benchmark. Not all of them where there are findings."""
+        """Workers in recipe order, then others, what the router brings along, the router, the benchmark.
+
+        Not all of them where there are findings.
+        """
         names = [name for name in table(self.source.data, "roles") if name not in RESERVED]
         names.sort(key=lambda name: name not in WORKERS)
-        posts = [*(self._post(name, ("roles", name)) for name in names), self._post(ROUTER, (ROUTER,))]
+        router = self._post(ROUTER, (ROUTER,))
+        before = len(self.linking.findings)
+        kit = self._kit(router)
+        # What is wrong with the router is told after what is wrong with workers.
+        told = self.linking.findings[before:]
+        del self.linking.findings[before:]
+        brought = {each.role for each in kit.manifest.implies} if kit else set()
+        found = [self._filled(self._post(name, ("roles", name))) for name in names if name not in brought]
+        self.linking.findings.extend(told)
+        found += [self._filled(post) for post in (*self._brought(kit, names), router)]
         if self.source.written((BENCHMARK,)):
-            posts.append(self._post(BENCHMARK, (BENCHMARK,)))
-        return tuple(role for post in posts if (role := self._filled(post)) is not None)
+            found.append(self._filled(self._post(BENCHMARK, (BENCHMARK,))))
+        return tuple(role for role in found if role is not None)
+
+    def _brought(self, kit: Kit | None, names: Sequence[str]) -> Iterator[Post]:
+        """The roles that the router brings along."""
+        for index, each in enumerate(kit.manifest.implies if kit else ()):
+            if kit is not None and self._wanted(each, names):
+                yield self._implied(kit, index)
 
     def _post(self, name: str, path: tuple[str, ...]) -> Post:
         own = below(self.source.layers, path, f"[{dotted(path)}]")
         under = below(self.source.layers, ("defaults",), "[defaults]") if name in WORKERS else ()
-        return Post(name, path, (*under, *own))
+        return Post(name, path, (*under, *own), path)
+
+    def _implied(self, kit: Kit, index: int) -> Post:
+        """A role that the router brings along."""
+        each = kit.manifest.implies[index]
+        said = {key: value for key, value in (("manifest", each.manifest), ("on", each.on)) if value is not None}
+        base = Layer(MANIFEST, kit.document, said, ("implies", index))
+        shared = (*_SHARED, *(("on",) if each.on is None and each.beside is None else ()))
+        path = ("roles", each.role)
+        under = (
+            replace(layer, data={key: layer.data[key] for key in shared if key in layer.data})
+            for layer in below(self.source.layers, (ROUTER,), f"[{ROUTER}]")
+        )
+        own = below(self.source.layers, path, f"[{dotted(path)}]")
+        home = path if self.source.written(path) else (ROUTER, "kind")
+        return Post(each.role, path, (base, *under, *own), home, each.beside)
+
+    def _wanted(self, each: Implied, names: Sequence[str]) -> bool:
+        """Whether the deployment has the role; where it has not, a recipe that changes it is refused."""
+        halves = any(WORKERS.get(name) in ("prefill", "decode") for name in names)
+        if each.when == "always" or halves == (each.when == "disaggregated"):
+            return True
+        if each.role in names:
+            message = f"there is no `{each.role}` in this deployment"
+            needs = "`prefill` and `decode`" if not halves else "`worker`"
+            help_ = f"take the table out: the router brings it along for {needs}"
+            self.linking.refuse(
+                "role-not-started", message, self.source.origins.place(("roles", each.role), "key"), help_
+            )
+        return False
 
     def _filled(self, post: Post) -> Role | None:
         kit = self._kit(post)
@@ -77,10 +133,11 @@ class Staff:
         version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
         meant = reference(self.linking, self.site, draft) if self.site else None
-        setup = preamble(self.linking, draft)
+        setup, config = preamble(self.linking, draft), configuration(self.linking, draft, "epp_config")
         if self.site is None or errors(self.linking.findings):
             return None
-        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, self._kin(draft, catalogue), held))
+        kin = self._kin(draft, catalogue)
+        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, kin, held, post.beside, config))
 
     def _kit(self, post: Post) -> Kit | None:
         """The role manifest that a role names."""
@@ -111,7 +168,7 @@ class Staff:
         cluster = self.site.layers("env") if self.site else []
         merged = merge([*cluster, Layer(MANIFEST, kit.document, under), *post.own], identity)
         chains = merged.chains()
-        home = self.source.origins.chains.get(post.path, ())
+        home = self.source.origins.chains.get(post.home, ())
         return Draft(post.name, kit, merged.data(), {**chains, (): home}, self.source.document, merged.twice)
 
     def _catalogue(self, manifest: Manifest, wanted: str | None) -> Catalogue | None:
@@ -151,6 +208,8 @@ class Fixed:
     catalogue: Catalogue | None
     kin: Kin | None
     locked: LockedImage | None
+    beside: str | None
+    config: Mapping[str, Any] | None
 
 
 def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
@@ -178,6 +237,8 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         kv_events=data.get("kv_events", False),
         catalogue=fixed.catalogue,
         kin=fixed.kin,
+        beside=fixed.beside,
+        epp_config=fixed.config,
         manifest_document=draft.kit.document,
         locked=fixed.locked,
     )

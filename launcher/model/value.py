@@ -66,6 +66,14 @@ def _flag(value: Any) -> FlagValue:
     return found
 
 
+def _configuration(value: Any) -> str | dict[str, Any]:
+    if not isinstance(value, (str, dict)) or not value:
+        shown = "nothing" if value in ("", {}) else kind(value)
+        raise said(f"must be a table, or the name of a file, not {shown}")
+    _flag(value)
+    return value
+
+
 def _matching(pattern: str, phrase: str) -> Callable[[str], str]:
     compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
 
@@ -180,6 +188,9 @@ _SEGMENT = [{"type": "integer", "minimum": 1}, {"enum": ["role", "job"]}]
 Schema = Annotated[Literal[1], Tested(_schema, {"const": 1, "type": "integer"}, raw=True)]
 FlagEntry = Annotated[FlagValue, Tested(_flag, FLAG_MARK, raw=True)]
 Flags = dict[str, FlagEntry]
+Configuration = Annotated[
+    str | dict[str, Any], Tested(_configuration, {"anyOf": [{"type": "string"}, {"type": "object"}]}, raw=True)
+]
 Name = Annotated[str, Tested(_NAME_TEST, _string(NAME))]
 RoleName = Annotated[str, Tested(_role, _string(ROLE))]
 PortName = Annotated[str, Tested(_PORT_TEST, _string(PORT))]

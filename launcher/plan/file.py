@@ -34,7 +34,7 @@ def workers(net: Net, url: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "url": url,
         "served_name": net.served_name,
-        "workers": [dict(vars(endpoint)) for endpoint in net.endpoints],
+        "workers": [{**vars(endpoint), "connectors": [*endpoint.connectors]} for endpoint in net.endpoints],
     }
 
 

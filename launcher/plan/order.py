@@ -23,12 +23,14 @@ def order(roles: Sequence[Role]) -> Order:
     for the benchmark.
     """
     names = {role.name for role in roles}
+    # A router brings some roles along for some deployments only.
+    known = names | {each.role for role in roles for each in role.manifest.implies}
     workers = tuple(role.name for role in roles if role.mode is not None)
     faults: list[Fault] = []
     after: dict[str, tuple[str, ...]] = {}
     for role in roles:
         waits = dict.fromkeys(_others(role, roles) if role.name == BENCHMARK else _waits(role, workers))
-        faults.extend(_unknown(role.name, name) for name in waits if name not in names)
+        faults.extend(_unknown(role.name, name) for name in waits if name not in known)
         after[role.name] = tuple(name for name in waits if name in names)
     for role_name, name in _backward(after):
         faults.append(_circle(role_name, name))

@@ -1,13 +1,14 @@
 """The outline of a plan: who sits where, on which ports, in what order. Shared by `plan` and the checks."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from launcher.model.job import Job, Role
+from launcher.model.manifest import Port
 from launcher.plan.fault import Fault
 from launcher.plan.order import Order, order
-from launcher.plan.place import Layout, place
-from launcher.plan.ports import Allocation, allocate
+from launcher.plan.place import Layout, Seat, place
+from launcher.plan.ports import EVENTS, Allocation, allocate
 from launcher.roles.base import Adapters, Replica, nodes
 from launcher.run.record import record
 
@@ -31,9 +32,12 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     layout = place(job.roles, job.cluster.node.gpus, job.cluster.nodes)
     front = adapters[job.router.manifest.adapter].front(job)
     wanted = {
-        role.name: adapters[role.manifest.adapter].ports(role, nodes(role, job.cluster.node.gpus)) for role in job.roles
+        role.name: dict(adapters[role.manifest.adapter].ports(role, nodes(role, job.cluster.node.gpus)))
+        for role in job.roles
     }
-    allocation = allocate(layout.seats, wanted, front, job.recipe.ports)
+    _collected(job, wanted)
+    seats = tuple(_seats(job, adapters, layout, wanted))
+    allocation = allocate(seats, wanted, front, job.recipe.ports)
     waits = order(job.roles)
     roles = {role.name: role for role in job.roles}
     replicas = tuple(
@@ -46,7 +50,7 @@ def outline(job: Job, adapters: Adapters) -> Outline:
             ports,
             job.router.manifest.urls,
         )
-        for seat, ports in zip(layout.seats, allocation.ports, strict=True)
+        for seat, ports in zip(seats, allocation.ports, strict=True)
     )
     lost = {fault.role for fault in layout.faults}
     # A front that has no seat has its fault already.
@@ -55,9 +59,41 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     return Outline(layout, allocation, waits, front, replicas, faults)
 
 
+def _collected(job: Job, wanted: Mapping[str, dict[str, Port]]) -> None:
+    """Takes away the ports on which workers would offer their KV events where a service collects them."""
+    if any(role.mode is None and EVENTS in wanted[role.name] for role in job.roles):
+        for role in job.workers:
+            wanted[role.name].pop(EVENTS, None)
+
+
+def _seats(job: Job, adapters: Adapters, layout: Layout, wanted: Mapping[str, Mapping[str, Port]]) -> Iterator[Seat]:
+    """The layout's seats, and one for each endpoint that a role stands beside, in the order of roles."""
+    seats: dict[str, list[Seat]] = {}
+    for seat in layout.seats:
+        seats.setdefault(seat.role, []).append(seat)
+    roles = {role.name: role for role in job.roles}
+    for role in job.roles:
+        yield from seats.get(role.name, ())
+        if role.beside is None or role.beside not in roles:
+            continue
+        other = roles[role.beside]
+        bases = {name: port.base for name, port in wanted[other.name].items()}
+        endpoints = (
+            endpoint
+            for seat in seats.get(other.name, ())
+            for endpoint in adapters[other.manifest.adapter].endpoints(
+                Replica(
+                    other, seat.index, name(other, seat.index), seat.nodes, seat.gpus, bases, job.router.manifest.urls
+                )
+            )
+        )
+        yield from (Seat(role.name, index, (endpoint.node,), ()) for index, endpoint in enumerate(endpoints))
+
+
 def name(role: Role, index: int) -> str:
     """The name of a replica and of its first step: numbered for workers and where there are several."""
-    return role.name if role.mode is None and role.replicas == 1 else f"{role.name}-{index}"
+    alone = role.mode is None and role.replicas == 1 and role.beside is None
+    return role.name if alone else f"{role.name}-{index}"
 
 
 def names(replica: Replica, steps: int) -> Iterator[str]:

@@ -4,7 +4,8 @@
 placed is left out and returned as a `Fault`, so that the same function serves `plan` (which needs none)
 and the checks (which draw them).
 
-Rules. A role whose manifest has no command starts nothing and gets no seat. A replica with fewer GPUs than a
+Rules. A role whose manifest has no command starts nothing and gets no seat; nor has one that follows the endpoints of
+another, which `outline` seats. A replica with fewer GPUs than a
 node is packed first-fit, in order, on one node; a larger one takes whole, fresh nodes. Device numbers on a
 node are disjoint. A role without GPUs goes to the head node (node 0) unless `on` says otherwise: `dedicated`
 is nodes that no other role gets unless it asks for that role by name; a role's name is beside that role's
@@ -101,7 +102,7 @@ def place(roles: Sequence[Role], node_gpus: int, limit: int | None = None) -> La
     """Seats for every replica of `roles` on nodes of `node_gpus` GPUs, at most `limit` of them (None: no limit)."""
     floor = _Floor(node_gpus)
     faults: list[Fault] = []
-    for role in _in_order([role for role in roles if role.manifest.program.command], faults):
+    for role in _in_order([role for role in roles if _seated(role)], faults):
         fault = _misfit(role, node_gpus) or _settle(role, floor)
         if fault:
             faults.append(fault)
@@ -109,6 +110,10 @@ def place(roles: Sequence[Role], node_gpus: int, limit: int | None = None) -> La
     if limit is not None and layout.nodes > limit:
         faults.append(_too_few(layout.nodes, limit, roles))
     return Layout(layout.nodes, layout.seats, layout.idle, tuple(faults))
+
+
+def _seated(role: Role) -> bool:
+    return bool(role.manifest.program.command) and role.beside is None
 
 
 def _in_order(roles: Sequence[Role], faults: list[Fault]) -> Iterator[Role]:

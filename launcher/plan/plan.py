@@ -1,6 +1,8 @@
 """From a job to its plan. Asks nothing of the world: the same job gives the same bytes everywhere."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from launcher.images.pin import pinned
 from launcher.model.duration import seconds
@@ -10,9 +12,10 @@ from launcher.plan.batch import batch
 from launcher.plan.fault import diagnostic
 from launcher.plan.file import files, setup
 from launcher.plan.outline import Outline, outline
+from launcher.plan.ports import EVENTS, HTTP
 from launcher.plan.share import share
 from launcher.plan.step import Mount, Plan, Step, Target
-from launcher.roles.base import Adapters, Net, Replica, Task
+from launcher.roles.base import Adapters, Endpoint, Net, Replica, Task
 from launcher.roles.placeholder import WORKERS_FILE
 from launcher.run.record import record
 from launcher.run.script import File, Gate, Stop, ref
@@ -101,19 +104,36 @@ def _own(roles: Iterable[Role], adapters: Adapters, net: Net) -> Iterator[File]:
 
 def _net(job: Job, adapters: Adapters, base: Outline) -> Net:
     path = job.recipe.model.path
+    services = [replica for replica in base.replicas if replica.role.mode is None]
     return Net(
-        endpoints=tuple(
-            endpoint
-            for replica in base.replicas
-            for endpoint in adapters[replica.role.manifest.adapter].endpoints(replica)
-        ),
+        endpoints=tuple(_endpoints(adapters, base)),
         replicas=base.replicas,
         public=base.allocation.public,
         front=base.front,
         served_name=job.served_name,
         model=None if path is None else job.cluster.models.get(path, path),
         timeout=seconds(job.recipe.ready.timeout),
+        collector=next((f"tcp://{_address(each, EVENTS)}" for each in services if EVENTS in each.ports), None),
     )
+
+
+def _endpoints(adapters: Adapters, base: Outline) -> Iterator[Endpoint]:
+    """All endpoints, with the proxies of those that have one."""
+    proxies = {
+        (replica.role.beside, replica.index): f"http://{_address(replica, HTTP)}"
+        for replica in base.replicas
+        if replica.role.beside is not None and HTTP in replica.ports
+    }
+    count: Counter[str] = Counter()
+    for replica in base.replicas:
+        for endpoint in adapters[replica.role.manifest.adapter].endpoints(replica):
+            proxy = proxies.get((endpoint.role, count[endpoint.role]))
+            yield replace(endpoint, proxy=proxy) if proxy else endpoint
+            count[endpoint.role] += 1
+
+
+def _address(replica: Replica, port: str) -> str:
+    return f"{ref('ip', replica.nodes[0])}:{replica.ports[port]}"
 
 
 def _url(base: Outline, net: Net) -> str:
@@ -212,7 +232,7 @@ def _targets(parts: list[_Part], adapters: Adapters) -> Iterator[Target]:
 def _ready(job: Job, front: str, steps: tuple[Step, ...], url: str) -> Iterator[Gate]:
     """Every worker again, then the router's own view, then one real completion through the public URL."""
     workers = {role.name for role in job.workers}
-    routers = {job.router.name, front} - workers
+    routers = {job.router.name, front, *(each.role for each in job.router.manifest.implies)} - workers
     for roles in (workers, routers):
         for step in steps:
             if step.role in roles:

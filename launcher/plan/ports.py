@@ -12,6 +12,9 @@ from launcher.run.record import mutable, record
 HTTP = "http"
 """Name of the port an API is served on; the front role's is the public one."""
 
+EVENTS = "kv_events"
+"""Name of the port KV events are offered on by a worker, or collected on by a service."""
+
 HIGHEST = 65535
 
 _PUBLIC = 8000

@@ -12,6 +12,10 @@ MODULES: Mapping[str, str] = {
     "smg": "launcher.roles.smg",
     "vllm-router": "launcher.roles.vllm_router",
     "sglang-router": "launcher.roles.sglang_router",
+    "llm-d": "launcher.roles.llm_d.router",
+    "epp": "launcher.roles.llm_d.epp",
+    "envoy": "launcher.roles.llm_d.envoy",
+    "pd-sidecar": "launcher.roles.llm_d.sidecar",
 }
 """Adapter name → module that has it as `ADAPTER`."""
 

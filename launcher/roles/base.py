@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
@@ -14,6 +15,7 @@ from launcher.text.diagnostic import Diagnostic
 Wire = Literal["vllm", "sglang", "trtllm"]
 Scheme = Literal["http", "grpc"]
 Handoff = Literal["none", "kv_transfer_params", "bootstrap"]
+_EVERYWHERE = "0.0.0.0"  # noqa: S104
 Spread = Literal["replica", "node"]
 """Whom a data-parallel replica on several nodes shows the router: one URL for all, or one of each node."""
 
@@ -24,7 +26,8 @@ class Endpoint:
 
     `url` holds late references (`http://{ip0}:6100`); `ranks` is how many data-parallel ranks stand
     behind it, and `first` the number of the first of them; `bootstrap` the port of a prefill worker's bootstrap
-    server where it has one.
+    server where it has one. `node` is the index of its node, `connectors` are the KV connectors of its engine, those
+    inside of others too. `proxy` is the URL of what stands before it, which the router then calls in its place.
     """
 
     name: str
@@ -37,6 +40,9 @@ class Endpoint:
     ranks: int = 1
     first: int = 0
     bootstrap: int | None = None
+    node: int = 0
+    connectors: tuple[str, ...] = ()
+    proxy: str | None = None
 
 
 @record
@@ -59,7 +65,8 @@ class Replica:
 class Net:
     """What every command may know: all endpoints and ports exist before any command is built.
 
-    `model` is the model's path, `timeout` the readiness budget in seconds.
+    `model` is the model's path, `timeout` the readiness budget in seconds. `collector` is the address that all
+    workers send their KV events to; None where each has a port of its own for them.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -69,6 +76,34 @@ class Net:
     served_name: str
     model: str | None
     timeout: float = 600.0
+    collector: str | None = None
+
+    def before(self, replica: Replica) -> Endpoint:
+        """The endpoint that a replica beside it stands before."""
+        return self._of.get(replica.role.beside or "", [])[replica.index]
+
+    def endpoint(self, name: str) -> Endpoint | None:
+        """The endpoint of that name."""
+        return self._named.get(name)
+
+    @cached_property
+    def _named(self) -> Mapping[str, Endpoint]:
+        return {each.name: each for each in self.endpoints}
+
+    @cached_property
+    def _of(self) -> Mapping[str, list[Endpoint]]:
+        """The endpoints of each role."""
+        found: dict[str, list[Endpoint]] = {}
+        for each in self.endpoints:
+            found.setdefault(each.role, []).append(each)
+        return found
+
+    @cached_property
+    def renderer(self) -> Endpoint | None:
+        """The worker that turns prompts into tokens for who collects KV events; None where nobody does."""
+        if self.collector is None:
+            return None
+        return next((each for each in self.endpoints if each.mode == "prefill"), self.endpoints[0])
 
     def count(self, what: str) -> int:
         """The number behind a symbolic count of a manifest's gate: `endpoints` (all of them), `ranks` (theirs),
@@ -114,7 +149,7 @@ class Adapter:
 
     codes: ClassVar[Mapping[str, str]] = MappingProxyType({})
     reads: ClassVar[frozenset[str]] = frozenset()
-    """Which of the keys `kv`, `kv_events` and `config` of a role it does something with."""
+    """Which of the keys `kv`, `kv_events` and `config` of a role, or `epp_config` of its router, it takes."""
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         """Ports of one replica, which has `nodes` nodes: the same numbers on all of them."""
@@ -142,7 +177,7 @@ class Adapter:
 
     def front(self, job: Job) -> str:
         """Asked of the router's adapter: name of the role that owns the public port."""
-        return job.router.name
+        return next((each.role for each in job.router.manifest.implies if each.front), job.router.name)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         """Findings only this kind of role can have. `endpoints` are the workers' as `nominal` gives them."""
@@ -150,6 +185,11 @@ class Adapter:
 
 
 Adapters = Mapping[str, Adapter]
+
+
+def listened(endpoint: Endpoint | None, ip: str) -> str:
+    """The address that an engine listens on: every one where a proxy calls it, by way of loopback; else its own."""
+    return _EVERYWHERE if endpoint is not None and endpoint.proxy else ip
 
 
 def nodes(role: Role, node_gpus: int) -> int:

@@ -30,7 +30,7 @@ Its role manifest must have `[ports.http]`, with the `base` from which each repl
         if replica.role.mode is None or "http" not in replica.ports:
             return ()
         url = f"http://{ref('ip', replica.nodes[0])}:{replica.ports['http']}"
-        return (Endpoint(replica.name, replica.role.name, url, replica.role.mode, "vllm"),)
+        return (Endpoint(replica.name, replica.role.name, url, replica.role.mode, "vllm", node=replica.nodes[0]),)
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
         return tuple(

@@ -27,12 +27,12 @@ CODES: Mapping[str, str] = {
 A router knows what its own engine tells and how that engine hands over. In prefill and decode another engine's
 workers are listed as ready and answer 200 while decode computes every prompt again (seen: vllm-router 0.1.17
 before SGLang, sglang-router 0.3.2 before vLLM); in aggregate the router knows neither their model nor their load.
-vLLM goes behind `vllm-router` or `smg`, SGLang behind `sglang-router` or `smg`, TensorRT-LLM behind `smg`;
+vLLM goes behind `vllm-router`, `smg` or `llm-d`, SGLang behind `sglang-router` or `smg`, TensorRT-LLM behind `smg`;
 workers that serve gRPC behind `smg` alone.""",
     "handoff-lost": """The router would not tell decode where prefill left the KV cache
 
 Everything would report ready and answer 200, and decode would compute every prompt again. Over HTTP `smg`
-sends vLLM workers no `kv_transfer_params` (1.11 and 1.13; over gRPC it does) and `vllm-router` does; for SGLang
+sends vLLM workers no `kv_transfer_params` (1.11 and 1.13; over gRPC it does), `vllm-router` and `llm-d` do; for SGLang
 `smg` and `sglang-router` pass the bootstrap port of the prefill worker, which then must have one. There is no
 hand-off for TensorRT-LLM behind any of them.""",
     "engines-mixed": """Prefill and decode are different engines
@@ -54,7 +54,7 @@ _EVERYWHERE = "0.0.0.0"  # noqa: S104
 _TIMEOUT = "worker-startup-timeout-secs"
 
 _SERVE: Mapping[Kind, str] = {
-    ("vllm", "http"): "`vllm-router` or `smg`",
+    ("vllm", "http"): "`vllm-router`, `smg` or `llm-d`",
     ("vllm", "grpc"): "`smg`",
     ("sglang", "http"): "`sglang-router` or `smg`",
     ("sglang", "grpc"): "`smg`",
@@ -65,7 +65,7 @@ _SILENT: Mapping[Wire, tuple[str, ...]] = {"trtllm": ("kv",)}
 """Keys by which an engine cannot be made to hand over."""
 
 _HAND_OVER: Mapping[Kind, str] = {
-    ("vllm", "http"): "`vllm-router`",
+    ("vllm", "http"): "`vllm-router` or `llm-d`",
     ("vllm", "grpc"): "`smg`",
     ("sglang", "http"): "`sglang-router` or `smg`",
     ("sglang", "grpc"): "`smg`",
@@ -117,7 +117,7 @@ class Router(Adapter):
         kinds = {(each.wire, each.scheme): each for each in reversed(endpoints)}
         for kind, each in kinds.items():
             if kind not in self.serves:
-                yield _unrouted(worker(job, each), role, each)
+                yield unrouted(worker(job, each), role, each)
         halves = [each for each in endpoints if each.mode != "aggregate"]
         wires = sorted({each.wire for each in halves})
         if len(wires) > 1:
@@ -148,7 +148,8 @@ def _nowhere(endpoint: Endpoint) -> bool:
     return endpoint.handoff == "bootstrap" and endpoint.mode == "prefill" and endpoint.bootstrap is None
 
 
-def _unrouted(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
+def unrouted(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
+    """The finding that `router` cannot be in front of the worker role."""
     return Diagnostic(
         code="engine-not-routed",
         message=f"{router.manifest.name} cannot be in front of {endpoint.wire} workers over {endpoint.scheme}",

@@ -71,6 +71,7 @@ class Sglang(Engine):
                 handoff=handoff,
                 ranks=_ranks(given),
                 bootstrap=replica.ports.get(BOOTSTRAP),
+                node=replica.nodes[0],
             ),
         )
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from launcher.model.job import Role
 from launcher.model.manifest import Port
-from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Task, Wire
+from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Task, Wire, listened
 from launcher.roles.command import flags, gates, given, program
 from launcher.run.script import ref
 
@@ -56,6 +56,8 @@ class Sim(Adapter):
                 handoff=_handoff(role),
                 ranks=_ranks(role),
                 bootstrap=replica.ports.get(BOOTSTRAP),
+                node=replica.nodes[0],
+                connectors=("NixlConnector",) if _handoff(role) == "kv_transfer_params" else (),
             ),
         )
 
@@ -65,7 +67,7 @@ class Sim(Adapter):
             *program(replica, net),
             *(() if net.model is None else (f"--model={net.model}",)),
             f"--served-model-name={net.served_name}",
-            f"--host={ip}",
+            f"--host={listened(net.endpoint(replica.name), ip)}",
             f"--port={replica.ports[HTTP]}",
             # Its answers say which worker they are from.
             *(() if given(replica.role, "name") else (f"--name={replica.name}",)),

@@ -6,11 +6,11 @@ from typing import ClassVar
 from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
-from launcher.roles.base import Endpoint, Net, Replica, Task
+from launcher.roles.base import Endpoint, Net, Replica, Task, listened
 from launcher.roles.command import flags, program
 from launcher.roles.engine import CODES, HTTP, Engine, events_twice, split, twice
 from launcher.roles.ranks import Server, misfit
-from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, TRANSFER, events, kinds, transfer
+from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, SCALE_OUT, TRANSFER, connectors, kinds, published, transfer
 from launcher.roles.vllm_replica import (
     BOOTSTRAP,
     DATA,
@@ -86,6 +86,8 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
                 ranks=servers.shape.data if len(served) == 1 else server.local,
                 first=server.start,
                 bootstrap=servers.ports(server).get(BOOTSTRAP),
+                node=replica.nodes[server.node],
+                connectors=connectors(servers.given),
             )
             for server in served
         )
@@ -113,7 +115,9 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
 def _task(servers: Servers, server: Server, net: Net) -> Task:
     replica = servers.replica
     ports = servers.ports(server)
-    api = (f"--host={servers.ip(server)}", f"--port={ports[HTTP]}") if server.api else ()
+    endpoint = net.endpoint(servers.name(server)) if server.api else None
+    host = listened(endpoint, servers.ip(server))
+    api = (f"--host={host}", f"--port={ports[HTTP]}") if server.api else ()
     words = (
         *program(replica, net, server.node),
         *(() if net.model is None else (net.model,)),
@@ -121,7 +125,7 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
         *api,
         *servers.balanced(server),
         *transfer(replica.role),
-        *events(replica.role, replica.ports.get(PUBLISH), servers.url(server), net.served_name),
+        *_published(servers, server, net, endpoint),
         *flags(replica.role),
     )
     return Task(
@@ -133,6 +137,21 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
         gpus=server.gpus,
         ports=ports,
     )
+
+
+def _published(servers: Servers, server: Server, net: Net, endpoint: Endpoint | None) -> Iterator[str]:
+    """The words that make a server publish its KV events: where it is asked for them, or to who collects them."""
+    role, port = servers.replica.role, servers.replica.ports.get(PUBLISH)
+    url = (endpoint.proxy if endpoint else None) or servers.url(server)
+    if role.kv_events and net.collector is not None:
+        # vLLM adds the number of its rank to the port.
+        host, _, number = net.collector.rpartition(":")
+        yield from published(f"{host}:{int(number) - server.start}", url, net.served_name)
+    elif role.kv_events and port is not None:
+        yield from published(f"tcp://*:{port}", url, net.served_name)
+    renders = net.renderer is not None and net.renderer == endpoint
+    if renders and servers.given.catalogue.find(SCALE_OUT) and servers.given.key(SCALE_OUT) is None:
+        yield f"--{SCALE_OUT}"
 
 
 ADAPTER = Vllm()

@@ -19,6 +19,8 @@ MOONCAKE = "mooncake"
 
 TRANSFER = "kv-transfer-config"
 EVENTS = "kv-events-config"
+SCALE_OUT = "enable-scale-out"
+"""With it vLLM 0.32 and later answer `/render`, which gives the tokens of a prompt; without it with 403."""
 
 # 0.32 warns of `kv_both` for NIXL, and all versions take it; a worker is then what its router makes of it.
 _SETUPS: Mapping[str, Mapping[str, str]] = {
@@ -61,17 +63,15 @@ def transfer(role: Role) -> tuple[str, ...]:
     return (f"--{TRANSFER}={_json(setup)}",)
 
 
-def events(role: Role, port: int | None, url: str, model: str) -> tuple[str, ...]:
-    """The words that make a server publish its KV events, every rank at the port plus its number; `url` is its API."""
-    if port is None:
-        return ()
+def published(endpoint: str, url: str, model: str) -> tuple[str, ...]:
+    """The words that make a server publish its KV events at a ZMQ `endpoint`; `url` is what routers call it by."""
     table = {
         "enable_kv_cache_events": True,
         "publisher": "zmq",
-        "endpoint": f"tcp://*:{port}",
+        "endpoint": endpoint,
         "topic": f"kv@{url.partition('://')[2]}@{model}",
     }
-    return (f"--{EVENTS}={_json(table)}",) if role.kv_events else ()
+    return (f"--{EVENTS}={_json(table)}",)
 
 
 def _json(value: Mapping[str, Any]) -> str:

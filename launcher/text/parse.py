@@ -16,6 +16,10 @@ CODES: Mapping[str, str] = {
 
 Recipes, role manifests and cluster files are TOML 1.0 (https://toml.io): text stands in quotes, `true` and
 `false` are in lower case, a key is set once. A `--set` word is `KEY=VALUE`, an `--unset` word `KEY`.""",
+    "yaml-syntax": """The file is not YAML of the kind that is read
+
+A configuration that a recipe names by its file is one YAML document: a mapping, keys of text, each set once, and values
+that JSON has too. JSON is such YAML.""",
     "input-too-large": f"""A text or a number is too large to be read
 
 Files of more than {limits.BYTES} bytes and numbers of more than {limits.DIGITS} digits would exhaust the parser.

@@ -37,6 +37,8 @@ CASES = {
     "sim-smg-pd-local": Request("sim-smg-pd"),
     "sim-vllm-router-local": Request("sim-vllm-router"),
     "sim-vllm-router-pd-local": Request("sim-vllm-router-pd"),
+    "sim-llm-d-local": Request("sim-llm-d"),
+    "sim-llm-d-pd-local": Request("sim-llm-d-pd"),
     "quickstart-gb300": Request("quickstart", "gb300"),
     "direct-gb300": Request("./direct.toml", "gb300"),
     "service-gb300": Request("./service.toml", SITES["gb300"]),
@@ -50,7 +52,7 @@ for _site in ("h100", "x86-apptainer"):
     CASES[f"quickstart-{_site}"] = Request("quickstart", _site, sets=WHOLE)
     CASES[f"direct-{_site}"] = Request("./direct.toml", _site, sets=MODEL)
     CASES[f"service-{_site}"] = Request("./service.toml", SITES[_site])
-for _recipe in ("sim-smg", "sim-vllm-router", "sim-sglang-router"):
+for _recipe in ("sim-smg", "sim-vllm-router", "sim-sglang-router", "sim-llm-d"):
     for _site in SITES:
         own = _site == "gb300"
         CASES[f"{_recipe}-{_site}"] = Request(_recipe, _site, sets=() if own else WHOLE)

@@ -27,7 +27,7 @@ PART = {
     "model": {"path": "/m", "served_name": "m"},
     "defaults": {"setup_file": "a.sh"},
     "roles": {"worker": ROLE, "cache": {"manifest": "box"}},
-    "router": {"kind": "gate", "flags": {"policy": "any"}},
+    "router": {"kind": "gate", "flags": {"policy": "any"}, "epp_config": {"plugins": [{"type": "random-picker"}]}},
     "benchmark": {"manifest": "load", "flags": {"requests": 100}},
     "ready": {"timeout": "1h30m"},
     "ports": {"public": 8000, "shift": 10},
@@ -77,6 +77,9 @@ SAMPLES: dict[str, dict[str, Any]] = {
             }
         ],
         "after": ["workers"],
+        "implies": [
+            {"role": "a", "manifest": "m", "on": "head", "beside": "decode", "when": "disaggregated", "front": True}
+        ],
         "stop": {"signal": "TERM", "seconds": 2.5},
         "metrics": {"port": "http", "path": "/metrics"},
     },

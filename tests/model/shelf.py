@@ -8,6 +8,7 @@ from launcher.model.flag import Flag
 from launcher.model.job import Job
 from launcher.model.kin import Kin, Names
 from launcher.model.link import Request, link
+from launcher.text import yaml
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 from launcher.text.parse import parse
@@ -151,6 +152,9 @@ class Shelf:
         if found is None:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         return found if isinstance(found, str) else found.decode()
+
+    def configuration(self, path: str, beside: Document) -> Document:
+        return yaml.parse(path, self.text(path, beside))
 
 
 def linked(recipe: str, *, cluster: str = "local", sets: Sequence[str] = (), unsets: Sequence[str] = ()) -> Job:

@@ -14,6 +14,7 @@ from launcher.model.job import Job
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
 from launcher.roles.base import Endpoint, nominal
+from launcher.roles.llm_d.router import LlmD
 from launcher.roles.router import _HAND_OVER, _SERVE, Router
 from launcher.run.expect import unmet
 from launcher.run.script import Gate, ref
@@ -183,8 +184,8 @@ def test_a_worker_without_a_hand_off_is_no_half() -> None:
 
 
 def test_what_is_proposed_instead_can_do_it() -> None:
-    routers = {name: adapter for name, adapter in adapters().items() if isinstance(adapter, Router)}
-    assert {*routers} == {*KINDS}
+    routers = {name: adapter for name, adapter in adapters().items() if isinstance(adapter, (Router, LlmD))}
+    assert {*routers} == {*KINDS, "llm-d"}
     for kind, text in _SERVE.items():
         assert {name for name, router in routers.items() if kind in router.serves} == {*text.split("`")[1::2]}
     for kind, text in _HAND_OVER.items():

@@ -1,0 +1,76 @@
+"""llm-d's endpoint picker, told of its endpoints by a file.
+
+Facts, of epp 0.10.0: without `--pool-name` it ends (`pkg/epp/server/options.go:362`) although nothing looks for a pool.
+`--secure-serving` is on unless told, and Envoy's guide for it is plain text; `--health-checking` is off, and without it
+Envoy's health check of the port fails. Prometheus text is on `--metrics-port`, on every address; its gauge
+`llm_d_epp_ready_endpoints` counts endpoints whose metrics it read within the last 2 s, and gRPC health says SERVING
+with none.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from launcher.model.job import Job, Role
+from launcher.model.manifest import Port
+from launcher.roles.base import Adapter, Endpoint, Net, Replica, Task
+from launcher.roles.command import flags, gates, program
+from launcher.roles.llm_d.addresses import ENDPOINTS_FILE, EPP_FILE, GRPC, HEALTH, METRICS, in_run
+from launcher.roles.llm_d.picking import configuration, endpoints
+from launcher.run.script import File
+from launcher.text.diagnostic import Diagnostic
+
+POOL = "launch"
+"""Name of the pool: the label `name` of its metrics."""
+
+NAMESPACE = "default"
+
+
+class Epp(Adapter):
+    """One process, which has the state of all routing."""
+
+    reads: ClassVar[frozenset[str]] = frozenset(("epp_config",))
+
+    codes: ClassVar[Mapping[str, str]] = {
+        "not-alone": """Several of what llm-d has one of
+
+What the EPP knows of prefixes and load is in the one process, and Envoy owns the public port.""",
+    }
+
+    def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
+        return {GRPC: Port(base=9002), HEALTH: Port(base=9003), METRICS: Port(base=9090), **role.manifest.ports}
+
+    def files(self, role: Role, net: Net) -> Iterator[File]:
+        yield File(ENDPOINTS_FILE, data=endpoints(net))
+        yield File(EPP_FILE, data=configuration(role, net))
+
+    def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
+        words = (
+            *program(replica, net),
+            f"--pool-name={POOL}",
+            f"--pool-namespace={NAMESPACE}",
+            f"--config-file={in_run(EPP_FILE)}",
+            f"--grpc-port={replica.ports[GRPC]}",
+            f"--grpc-health-port={replica.ports[HEALTH]}",
+            f"--metrics-port={replica.ports[METRICS]}",
+            "--secure-serving=false",
+            "--health-checking=true",
+            *flags(replica.role),
+        )
+        return (Task(words, gates=gates(replica, net)),)
+
+    def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
+        yield from alone(role)
+
+
+def alone(role: Role) -> Iterator[Diagnostic]:
+    """A finding where the role has several replicas."""
+    if role.replicas > 1:
+        yield Diagnostic(
+            "not-alone",
+            f"llm-d has one `{role.name}`, and `replicas` says {role.replicas}",
+            role.place("replicas"),
+            help="take `replicas` out",
+        )
+
+
+ADAPTER = Epp()

@@ -1,0 +1,87 @@
+"""What the EPP is told: its endpoints, and how it picks one of them (`llm-d.ai/v1alpha1`).
+
+Facts, of epp 0.10.0: an endpoint's address is an IPv4 literal and its port a string, else the EPP ends; unknown keys of
+the configuration end it too. `dataLayer.discovery.pluginRef` is taken by 0.10 and 0.11. A configuration that has
+discovery alone gets no scorers, so the default ones are written out: those of llm-d's guide without Kubernetes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from launcher.model.job import Mode, Role
+from launcher.roles.base import Net
+from launcher.roles.llm_d.addresses import ENDPOINTS_FILE, address, in_run
+
+API = "llm-d.ai/v1alpha1"
+KIND = "EndpointPickerConfig"
+
+DISCOVERY = "launch-endpoints"
+"""Name of the plugin that reads the endpoints file."""
+
+ROLE = "llm-d.ai/role"
+_ROLES: Mapping[Mode, str] = {"aggregate": "both", "prefill": "prefill", "decode": "decode"}
+
+_QUEUE, _CACHE, _PREFIX, _LRU = (
+    "queue-scorer",
+    "kv-cache-utilization-scorer",
+    "prefix-cache-scorer",
+    "no-hit-lru-scorer",
+)
+_WEIGHTS: Mapping[str, int] = {_QUEUE: 2, _CACHE: 2, _PREFIX: 3, _LRU: 2}
+_PICKER = "max-score-picker"
+_DECIDER = "always-disagg-pd-decider"
+
+PREFILL, DECODE = "prefill", "decode"
+"""Profiles that prefill and decode need."""
+
+
+def endpoints(net: Net) -> dict[str, Any]:
+    """The endpoints file: one entry for each worker or rank; that of a decode worker is its sidecar."""
+    found = []
+    for each in net.endpoints:
+        host, port = address(each)
+        found.append({"name": each.name, "address": host, "port": port, "labels": {ROLE: _ROLES[each.mode]}})
+    return {"endpoints": found}
+
+
+def configuration(role: Role, net: Net) -> dict[str, Any]:
+    """The EPP's configuration: the recipe's, else the default, with discovery by the endpoints file."""
+    halves = any(each.mode != "aggregate" for each in net.endpoints)
+    given = role.epp_config if role.epp_config is not None else (_halves() if halves else _whole())
+    discovery = {
+        "name": DISCOVERY,
+        "type": "file-discovery",
+        "parameters": {"path": in_run(ENDPOINTS_FILE), "watchFile": False},
+    }
+    return {
+        "apiVersion": API,
+        "kind": KIND,
+        **given,
+        "plugins": [*given.get("plugins", ()), discovery],
+        "dataLayer": {**given.get("dataLayer", {}), "discovery": {"pluginRef": DISCOVERY}},
+    }
+
+
+def _whole() -> dict[str, Any]:
+    names = (*_WEIGHTS, _PICKER, "single-profile-handler")
+    return {"plugins": [{"type": name} for name in names], "schedulingProfiles": [_profile("default", *_WEIGHTS)]}
+
+
+def _halves() -> dict[str, Any]:
+    handler = {"type": "disagg-profile-handler", "parameters": {"deciders": {PREFILL: _DECIDER}}}
+    names = (*_WEIGHTS, "prefill-filter", "decode-filter", _PICKER, _DECIDER)
+    return {
+        "plugins": [*({"type": name} for name in names), handler],
+        "schedulingProfiles": [
+            _profile(PREFILL, "prefill-filter", *_WEIGHTS),
+            _profile(DECODE, "decode-filter", _QUEUE, _CACHE),
+        ],
+    }
+
+
+def _profile(name: str, *plugins: str) -> dict[str, Any]:
+    listed: list[dict[str, Any]] = [
+        {"pluginRef": plugin, "weight": _WEIGHTS[plugin]} if plugin in _WEIGHTS else {"pluginRef": plugin}
+        for plugin in plugins
+    ]
+    return {"name": name, "plugins": [*listed, {"pluginRef": _PICKER}]}
