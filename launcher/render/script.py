@@ -69,7 +69,7 @@ def _slurm(plan: Plan, cluster: Cluster, batch: Batch) -> Script:
         name=plan.name,
         slots=("run", "id", "job", "jobs", *_met(children, told), *_nodes(plan.nodes)),
         children=children,
-        files=(*runtime.files, *plan.files),
+        files=(*runtime.files, *map(runtime.told, plan.files)),
         ready=plan.ready,
         budgets=Budgets(plan.timeout, stop_budget(plan, cluster)),
         inherit=(*allocation.INHERIT, *cluster.inherit),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from launcher.model.cluster import Cluster
 from launcher.plan.file import SITE_SETUP
@@ -23,7 +24,8 @@ class Runtime:
     `prepare` those of the step that makes a root, `variables` the environment of `srun`, `roots` what the run
     leaves on its nodes. `prefix` is put before names of variables that come from the submitting shell; where the
     runtime keeps the job's environment out, `passes` is false and those that are inherited have to be named too.
-    Steps that are `guarded` leave something of their own, so the janitor has to be there first.
+    Steps that are `guarded` leave something of their own, so the janitor has to be there first. `seen` is a text as
+    it is true inside.
     """
 
     command: Callable[[Step, Cluster, Shared | None], _Words]
@@ -34,6 +36,19 @@ class Runtime:
     prefix: str = ""
     passes: bool = True
     guarded: Callable[[Step], bool] = lambda step: False
+    seen: Callable[[str], str] = str
+
+    def told(self, file: File) -> File:
+        """A file of the plan as steps may read it."""
+        return file if file.data is None else replace(file, data=_each(file.data, self.seen))
+
+
+def _each(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): _each(item, change) for key, item in value.items()}
+    return [_each(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def child(step: Step, words: _Words, batch: Batch, cluster: Cluster, env: Mapping[str, str]) -> Child:
@@ -139,6 +154,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         _enroot,
         files=(*enter.FILES, *pyxis.FILES),
         prefix=pyxis.PREFIX,
+        seen=pyxis.seen,
     ),
     "apptainer": Runtime(
         _apptainer,
@@ -149,5 +165,6 @@ RUNTIMES: Mapping[str, Runtime] = {
         prefix=apptainer.PREFIX,
         passes=False,
         guarded=lambda step: step.writable,
+        seen=pyxis.seen,
     ),
 }

@@ -13,7 +13,8 @@ from launcher.model.catalogue import load as catalogue
 from launcher.model.link import Request, link
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
-from launcher.run.script import CLOSE, OPEN, bind
+from launcher.render.script import render
+from launcher.run.script import CLOSE, OPEN, bind, shown
 from tests.end.environments import environment
 from tests.jobs import ROOT, shipped
 
@@ -166,3 +167,15 @@ def test_nothing_in_the_files_is_left_unbound(tmp_path: Path) -> None:
 
 
 FILES = ("endpoints", "epp", "envoy")
+
+
+@pytest.mark.parametrize(("site", "folder"), [("local", "{run}"), ("gb300", "/launch"), ("x86-apptainer", "/launch")])
+def test_files_name_each_other_by_the_paths_that_the_programs_see(tmp_path: Path, site: str, folder: str) -> None:
+    sizes = () if site == "local" else ("roles.worker.gpus=4",)
+    job = link(Files({}, site=tmp_path, directory=tmp_path), Request("sim-llm-d", site, sets=sizes))
+    script = render(plan(job, load({role.manifest.adapter for role in job.roles})), job.cluster)
+    epp = next(file.data for file in script.files if file.path == "llm-d/epp.json")
+    read = next(each["parameters"]["path"] for each in epp["plugins"] if each["type"] == "file-discovery")
+    assert shown(read) == f"{folder}/llm-d/endpoints.json"
+    (child,) = [each for each in script.children if each.name == "epp"]
+    assert f"--config-file={folder}/llm-d/epp.json" in map(shown, child.argv)
