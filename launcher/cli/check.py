@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from launcher.cli import arguments, stages
-from launcher.cli.guard import exit_code
+from launcher.cli.guard import Usage, exit_code
 from launcher.cli.terminal import Terminal
 from launcher.model.library import Library
 from launcher.model.link import Request
@@ -17,22 +17,31 @@ from launcher.text.report import FORMATS, full
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints the findings of all recipes on stdout, a summary on stderr; returns the exit code."""
-    documents = stages.library()
-    found: list[Diagnostic] = []
-    for recipe in args.recipe:
-        found += every(arguments.request(args, recipe), documents, probe=args.probe)
-    if args.fix and any(finding.rename for finding in found):
-        for line in import_module("launcher.cli.fix").fix(found):
-            terminal.note(f"renamed in {line}")
-        documents = stages.library()
-        requests = [arguments.request(args, recipe) for recipe in args.recipe]
-        found = [one for each in requests for one in every(each, documents, probe=args.probe)]
+    if args.fix and "-" in args.recipe:
+        raise Usage("`--fix` writes files, and `-` is none", advice="name the recipe's file")
+    found = _found(args)
+    if args.fix and any(finding.rename for finding in found) and _fixed(found, terminal):
+        found = _found(args)
     if found or args.format in _DOCUMENTS:
         drawn = full(found, color=terminal.color_out) if args.format == "full" else FORMATS[args.format](found)
         terminal.say(drawn.rstrip("\n"))
     if args.format in _FOR_PEOPLE:
         terminal.note(summary(found, args.recipe))
     return exit_code(found)
+
+
+def _found(args: argparse.Namespace) -> list[Diagnostic]:
+    documents = stages.library()
+    requests = [arguments.request(args, recipe) for recipe in args.recipe]
+    return [one for each in requests for one in every(each, documents, probe=args.probe)]
+
+
+def _fixed(found: Sequence[Diagnostic], terminal: Terminal) -> bool:
+    """Whether a file was written; says what was done."""
+    done = import_module("launcher.cli.fix").fix(found)
+    for each in done:
+        terminal.note(each.line)
+    return any(each.written for each in done)
 
 
 def every(request: Request, documents: Library, *, probe: bool = False) -> Sequence[Diagnostic]:

@@ -4,14 +4,13 @@ A key is a few characters of the text, and those alone are replaced: comments, o
 is written only if it still is what was read, and if what it then means is what it meant with those keys renamed.
 """
 
-import os
-import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from launcher.execute.library import data
+from launcher.run import files
 from launcher.text.diagnostic import Diagnostic
 from launcher.text.document import Document, KeyPath, dotted
 
@@ -19,29 +18,53 @@ Edit = tuple[KeyPath, str]
 """Path of a key, and what it is to be called."""
 
 
-def fix(findings: Iterable[Diagnostic]) -> Sequence[str]:
-    """Renames what can be renamed; returns a line for each file that was written. Raises OSError."""
+class Fixed(NamedTuple):
+    """What was done to one file, in a line; and whether it was written."""
+
+    line: str
+    written: bool = False
+
+
+def fix(findings: Iterable[Diagnostic]) -> Sequence[Fixed]:
+    """Renames what can be renamed, and says of each file what was done or why nothing was. Raises OSError."""
     wanted: dict[Document, dict[KeyPath, str]] = {}
     for finding in findings:
         if finding.rename is not None and finding.place is not None and finding.place.part == "key":
             wanted.setdefault(finding.place.document, {})[finding.place.path] = finding.rename
-    return [line for document, edits in wanted.items() if (line := _written(document, list(edits.items())))]
+    return [done for document, edits in wanted.items() for done in _fixed(document, list(edits.items()))]
 
 
-def _written(document: Document, edits: Sequence[Edit]) -> str | None:
-    """What was done to one file, or None where nothing can be."""
+def _fixed(document: Document, edits: Sequence[Edit]) -> Iterator[Fixed]:
     path = Path(document.name)
-    text = renamed(document, edits)
-    if text is None or not _ours(path) or path.read_text(encoding="utf-8") != document.text:
-        return None
-    replace(path, text)
-    told = ", ".join(f"`{old[-1]}` → `{new}`" for old, new in edits)
-    return f"{document.name}: {told}"
+    why = _kept(document, path)
+    if why is not None:
+        yield Fixed(f"`{document.name}` is left as it is: {why}")
+        return
+    possible: list[Edit] = []
+    for edit in edits:
+        if renamed(document, [*possible, edit]) is None:
+            yield Fixed(f"`{edit[0][-1]}` in `{document.name}` is left as it is: there is a `{edit[1]}` beside it")
+        else:
+            possible.append(edit)
+    text = renamed(document, possible)
+    if possible and text is not None:
+        real = path.resolve()
+        mode = real.stat().st_mode & 0o7777
+        files.write(str(real), text.encode(), mode)
+        real.chmod(mode)
+        told = ", ".join(f"`{old[-1]}` → `{new}`" for old, new in possible)
+        yield Fixed(f"renamed in {document.name}: {told}", written=True)
 
 
-def _ours(path: Path) -> bool:
-    """Whether the file is the user's to change: there, and not shipped with the launcher."""
-    return path.is_file() and data().resolve() / "manifests" not in path.resolve().parents
+def _kept(document: Document, path: Path) -> str | None:
+    """Why a file is not to be changed, or None."""
+    if not path.is_file():
+        return "it is no file"
+    if data().resolve() / "manifests" in path.resolve().parents:
+        return "it is the launcher's own"
+    if not path.stat().st_mode & 0o222:
+        return "it may only be read"
+    return None if path.read_bytes() == document.text.encode() else "it has changed meanwhile"
 
 
 def renamed(document: Document, edits: Sequence[Edit]) -> str | None:
@@ -69,19 +92,3 @@ def _renamed(value: Any, edits: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:
 
 def _plain(value: Any) -> Any:
     return _renamed(value, {})
-
-
-def replace(path: Path, text: str) -> None:
-    """Writes the file whole or not at all, with the mode it had. Raises OSError."""
-    real = path.resolve()
-    handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(real.stat().st_mode & 0o7777)
-        Path(name).replace(real)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

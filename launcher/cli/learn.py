@@ -18,6 +18,7 @@ from launcher.execute.library import Files, config
 from launcher.execute.world import Real
 from launcher.model.catalogue import dump, stand_in
 from launcher.model.grammar import Grammar, complete
+from launcher.run import files
 from launcher.text.diagnostic import Refused
 
 T = TypeVar("T")
@@ -25,16 +26,21 @@ T = TypeVar("T")
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints the path of each file it wrote; notes what changed since the version before."""
-    files = Files()
-    grammar = _grammar(files, args.program)
+    library = Files()
+    grammar = _grammar(library, args.program)
     folder = _folder(args.into) / grammar.name
-    for version in _versions(files, grammar, args):
+    done: set[str] = set()
+    for version in _versions(library, grammar, args):
         made, unread = _made(grammar, version, args)
-        before = stand_in(made.version, files.versions(grammar.name))
-        old = files.catalogue(grammar.name, before) if before else None
+        if made.version in done:
+            # The newest is one of those that are there.
+            continue
+        done.add(made.version)
+        before = stand_in(made.version, library.versions(grammar.name))
+        old = library.catalogue(grammar.name, before) if before else None
         path = folder / f"{made.version}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dump(made), encoding="utf-8")
+        files.write(str(path), dump(made).encode(), 0o644)
         terminal.say(str(path))
         if old is not None:
             text = flags.difference(old, made)
@@ -45,14 +51,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _grammar(files: Files, program: str) -> Grammar:
-    document = files.catalogues.grammar(program)
+def _grammar(library: Files, program: str) -> Grammar:
+    document = library.catalogues.grammar(program)
     if document is None:
-        known = [name for name in files.catalogues.programs() if files.catalogues.grammar(name)]
+        known = [name for name in library.catalogues.programs() if library.catalogues.grammar(name)]
         advice = f"one of {', '.join(known)}; the guide on flag catalogues says how one more is written"
         raise Usage(f"nobody says how `{program}` reads its command line", program, known, advice)
     try:
-        return Grammar.model_validate(dict(complete(document.data, lambda name: _data(files, name))))
+        return Grammar.model_validate(dict(complete(document.data, lambda name: _data(library, name))))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -61,19 +67,19 @@ def _grammar(files: Files, program: str) -> Grammar:
         raise harvest.failed(f"`{document.name}`: {error}") from error
 
 
-def _data(files: Files, program: str) -> Mapping[str, Any] | None:
-    document = files.catalogues.grammar(program)
+def _data(library: Files, program: str) -> Mapping[str, Any] | None:
+    document = library.catalogues.grammar(program)
     return document.data if document else None
 
 
-def _versions(files: Files, grammar: Grammar, args: argparse.Namespace) -> Iterator[str | None]:
+def _versions(library: Files, grammar: Grammar, args: argparse.Namespace) -> Iterator[str | None]:
     """The versions to make: those named, else the newest; with `--again` all that are there, and the newest."""
     if not args.again:
         yield from args.words or [None]
         return
     if grammar.distribution is None:
         return
-    yield from files.versions(grammar.name)
+    yield from library.versions(grammar.name)
     yield None
 
 

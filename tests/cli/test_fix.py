@@ -48,6 +48,9 @@ tp-size = 8
 """
 
 
+SHIPPED = Path(__file__).parents[2] / "manifests" / "smg.toml"
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -120,13 +123,53 @@ def finding(text: str, path: tuple[str, ...], name: str, file: str = "f.toml") -
 def test_two_keys_do_not_become_one(home: Path) -> None:
     text = "a_b = 1\na-b = 2\n"
     (home / "f.toml").write_text(text, encoding="utf-8")
-    assert fix([finding(text, ("a_b",), "a-b")]) == []
-    assert (home / "f.toml").read_text(encoding="utf-8") == text
+    text += "c_d = 3\n"
+    (home / "f.toml").write_text(text, encoding="utf-8")
+    assert fix([finding(text, ("a_b",), "a-b"), finding(text, ("c_d",), "c-d")]) == [
+        ("`a_b` in `f.toml` is left as it is: there is a `a-b` beside it", False),
+        ("renamed in f.toml: `c_d` → `c-d`", True),
+    ]
+    assert (home / "f.toml").read_text(encoding="utf-8") == "a_b = 1\na-b = 2\nc-d = 3\n"
 
 
 def test_a_file_that_changed_meanwhile_is_left(home: Path) -> None:
     (home / "f.toml").write_text("a_b = 2\n", encoding="utf-8")
-    assert fix([finding("a_b = 1\n", ("a_b",), "a-b")]) == []
+    (told,) = fix([finding("a_b = 1\n", ("a_b",), "a-b")])
+    assert told == ("`f.toml` is left as it is: it has changed meanwhile", False)
+
+
+def test_a_file_that_may_only_be_read_is_left(home: Path) -> None:
+    (home / "f.toml").write_text("a_b = 1\n", encoding="utf-8")
+    (home / "f.toml").chmod(0o444)
+    (told,) = fix([finding("a_b = 1\n", ("a_b",), "a-b")])
+    assert told == ("`f.toml` is left as it is: it may only be read", False)
+    (told,) = fix([finding("a_b = 1\n", ("a_b",), "a-b", str(SHIPPED))])
+    assert told == (f"`{SHIPPED}` is left as it is: it is the launcher's own", False)
+
+
+def test_a_link_stays_one_and_line_ends_stay(home: Path) -> None:
+    (home / "real.toml").write_bytes(b"a_b = 1\r\nc = 2\r\n")
+    (home / "f.toml").symlink_to("real.toml")
+    assert fix([finding("a_b = 1\r\nc = 2\r\n", ("a_b",), "a-b")])[0].written
+    assert (home / "f.toml").is_symlink()
+    assert (home / "real.toml").read_bytes() == b"a-b = 1\r\nc = 2\r\n"
+
+
+def test_several_recipes_are_put_right_at_once(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    (home / "r.toml").write_text(RECIPE, encoding="utf-8")
+    (home / "s.toml").write_text(RECIPE, encoding="utf-8")
+    (home / "latin.toml").write_bytes(b"name = '\xe4'\n")
+    status, out, err = check(capsys, "--fix", "./latin.toml", "./r.toml", "./s.toml", "./r.toml")
+    assert (status, out.count("error[")) == (3, 1)
+    assert "not-utf-8" in out
+    assert err.count("renamed in ") == 2
+    assert (home / "s.toml").read_text(encoding="utf-8") == (home / "r.toml").read_text(encoding="utf-8") == FIXED
+
+
+def test_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = check(capsys, "--fix", "-")
+    assert (status, out) == (2, "")
+    assert "`--fix` writes files, and `-` is none" in err
 
 
 KEY = st.text(alphabet='ab_- ."é#', min_size=1, max_size=6)
