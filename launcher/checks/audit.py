@@ -42,16 +42,14 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             busy.setdefault(answer, []).append(number)
     if not busy:
         return
-    numbers = [number for group in busy.values() for number in group]
-    public = numbers[0] if len(numbers) == 1 and numbers[0] in _public(plan) else None
-    moving = _public(plan) if public else set(wanted)
+    moving = _moving(job, plan, {number for group in busy.values() for number in group})
     candidates = {shift: [n + shift for n in moving] for shift in _SHIFTS if max(moving) + shift <= _LAST}
     unknown = [Port(number) for numbers in candidates.values() for number in numbers if Port(number) not in facts]
     if unknown:
         yield from unknown
         return
     free = (shift for shift, numbers in candidates.items() if all(facts[Port(number)].yes for number in numbers))
-    advice = _move(job, next(free, None), public)
+    advice = _move(job, next(free, None), moving, _public(plan))
     for answer, group in busy.items():
         stop = f"`launch down {answer.run}` stops it; or " if answer.run else ""
         message = f"{_listed([(number, wanted[number]) for number in group])} {answer.text}"
@@ -185,12 +183,21 @@ def _public(plan: Plan) -> set[int]:
     return {int(tail)} if tail.isdigit() else set()
 
 
-def _move(job: Job, shift: int | None, public: int | None) -> str:
+def _moving(job: Job, plan: Plan, busy: set[int]) -> set[int]:
+    """The ports that have to move: a public port that the recipe names stays where it is by itself."""
+    public, every = _public(plan), set(_ports(plan))
+    if busy == public:
+        return public
+    return every if job.recipe.ports.public is None or public & busy else every - public
+
+
+def _move(job: Job, shift: int | None, moving: set[int], public: set[int]) -> str:
     if shift is None:
         return "end the other program, or `--set ports.shift=N` with an N whose ports are free"
-    if public is not None:
-        return f"`--set ports.public={public + shift}` moves it"
-    return f"`--set ports.shift={job.recipe.ports.shift + shift}` moves every port"
+    words = [] if moving == public else [f"--set ports.shift={job.recipe.ports.shift + shift}"]
+    if moving == public or (job.recipe.ports.public is not None and public <= moving):
+        words += [f"--set ports.public={number + shift}" for number in public]
+    return f"`{' '.join(words)}` moves {'it' if moving == public else 'them' if len(words) > 1 else 'every port'}"
 
 
 def _ports_place(job: Job) -> Place | None:

@@ -2,6 +2,7 @@
 
 from launcher.cli.stages import Checked
 from launcher.execute import local
+from launcher.execute.claims import claimed
 from launcher.execute.probe import audited
 from launcher.execute.world import Real
 from launcher.plan.plan import plan
@@ -13,5 +14,6 @@ def probed(checked: Checked) -> list[Diagnostic]:
     """What the audits find, as `launch up` would: ports, programs, variables, preambles. Nothing is started."""
     job = checked.job
     made = plan(job, checked.adapters)
-    slots = local.slots(Real(), render(made, job.cluster))
-    return audited(job, made, {**slots, "run": "the run directory"})
+    world = Real()
+    slots = local.slots(world, render(made, job.cluster))
+    return audited(job, made, {**slots, "run": "the run directory"}, claimed(world))

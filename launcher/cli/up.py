@@ -3,19 +3,22 @@
 import argparse
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 from launcher.cli import arguments, ending, stages
 from launcher.cli.follow import Follower
-from launcher.cli.guard import refuse
+from launcher.cli.guard import Usage, refuse
 from launcher.cli.plan import document
 from launcher.cli.signals import Signals
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.cli.view import overview
 from launcher.execute import journal
+from launcher.execute.claims import claimed, starting
 from launcher.execute.journal import Contents, Run
 from launcher.execute.probe import audited
 from launcher.execute.runs import Kinds, Runs
@@ -28,7 +31,9 @@ from launcher.render.script import render
 from launcher.run.job import bind_known
 from launcher.run.prepare import slots
 from launcher.run.script import Script
-from launcher.text.diagnostic import Refused, errors
+from launcher.text.diagnostic import Diagnostic, Refused, errors
+
+_SLURM = "leave it out, or name a cluster that has: `--cluster NAME`"
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Runs the recipe; returns 0, or the exit code of what went wrong."""
     world = Real()
     arguments.budget(args)
-    prepared = prepare(args, world, terminal)
-    if args.dry_run:
-        terminal.say(overview(prepared.plan, color=terminal.color_out))
-        terminal.note("nothing was started (`--dry-run`)")
-        return 0
-    with Signals() as signals:
-        kind = Kinds(world).named(prepared.site.kind)
-        made = _made(world, prepared, kind, terminal)
+    with ExitStack() as entered:
+        with ExitStack() as turn:
+            prepared = prepare(args, world, terminal, turn)
+            if args.dry_run:
+                terminal.say(overview(prepared.plan, color=terminal.color_out))
+                terminal.note("nothing was started (`--dry-run`)")
+                return 0
+            signals = entered.enter_context(Signals())
+            kind = Kinds(world).named(prepared.site.kind)
+            made = _made(world, prepared, kind, terminal)
         if args.detach and not signals.caught:
             terminal.note(
                 f"started; `launch wait {made.name}`, `launch logs {made.name} -f`, `launch down {made.name}`"
@@ -63,29 +70,45 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return stay(follower, prepared, leave=args.wait)
 
 
-def prepare(args: argparse.Namespace, world: World, terminal: Terminal) -> Prepared:
-    """Link → check → plan → audit → render. Raises `Refused`; warnings go to stderr."""
+def prepare(args: argparse.Namespace, world: World, terminal: Terminal, turn: ExitStack) -> Prepared:
+    """Link → check → plan → audit → render. Raises `Refused`; warnings go to stderr.
+
+    A run on this machine has its ports looked at, and begins, when it is its `turn`.
+    """
     if args.update_lock:
         # What asks registries is imported where it is wanted.
         import_module("launcher.cli.relock").relock(args, world, terminal)
     checked = stages.accepted(arguments.request(args, args.recipe), stages.library())
     if checked.findings:
         refuse(checked.findings, terminal)
-    job, asked = checked.job, Asked(args.job, args.hold)
+    job, words = checked.job, Asked(args.job, args.hold)
     made = plan(job, checked.adapters)
-    held = allocation(world, made, asked)
+    if made.batch is None and (words.job or words.hold):
+        option = "`--in`" if words.job else "`--hold`"
+        raise Usage(f"{option} is about a Slurm job, and cluster `{job.cluster.name}` has no Slurm", advice=_SLURM)
+    held = allocation(world, made, words)
     made = fitted(made, held)
     script = render(made, job.cluster)
-    place = site(world, job.cluster, made, script, asked, held)
-    findings = audited(job, made, {**place.slots, "run": "the run directory"})
-    if errors(findings):
-        raise Refused(findings)
+    place = site(world, job.cluster, made, script, words, held)
+    asked = partial(audited, job, made, {**place.slots, "run": "the run directory"})
+    findings = _sound(asked(claimed(world)))
+    if made.batch is None and not args.dry_run:
+        turn.enter_context(starting(world, job.recipe.name, terminal.note))
+        # Another run may have begun meanwhile.
+        _sound(asked(others) if (others := claimed(world)) else [])
     if findings:
         refuse(findings, terminal)
     warnings = [] if args.dry_run else list(place.accept())
     if warnings:
         refuse(warnings, terminal)
     return Prepared(job, made, script, place)
+
+
+def _sound(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """The warnings. Raises `Refused` where there are errors."""
+    if errors(findings):
+        raise Refused(list(findings))
+    return findings
 
 
 def contents(prepared: Prepared) -> Contents:

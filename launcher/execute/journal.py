@@ -87,7 +87,7 @@ def create(world: World, contents: Contents) -> Run:
     """
     where = contents.where or root(world)
     try:
-        _make_root(where)
+        make_root(where)
         run = Run(_make(where, contents.name, world.now()))
         _write(run, contents)
         _list(root(world), run)
@@ -177,7 +177,8 @@ def _passwd_home() -> str | None:
     return home if home and os.access(home, os.W_OK) else None
 
 
-def _make_root(where: Path) -> None:
+def make_root(where: Path) -> None:
+    """Makes a folder for run directories, for this user alone. Raises OSError."""
     for parent in reversed([where, *where.parents]):
         if not parent.exists():
             with contextlib.suppress(FileExistsError):
@@ -215,7 +216,7 @@ def _write(run: Run, contents: Contents) -> None:
 def _list(index: Path, run: Run) -> None:
     if index.resolve() == run.path.parent.resolve():
         return
-    _make_root(index)
+    make_root(index)
     (index / run.name).symlink_to(run.path)
     files.sync(str(index))
 

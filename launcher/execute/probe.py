@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeGuard
 
 from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
@@ -44,15 +45,20 @@ ROUNDS = 3
 _SHELL_SECONDS = 10.0
 
 
-def audited(job: Job, plan: Plan, slots: Mapping[str, str]) -> list[Diagnostic]:
-    """What the audits find on this machine, all questions answered. `slots` are the plan's late references."""
+def audited(
+    job: Job, plan: Plan, slots: Mapping[str, str], claimed: Mapping[int, str] = MappingProxyType({})
+) -> list[Diagnostic]:
+    """What the audits find on this machine, all questions answered. `slots` are the plan's late references,
+    `claimed` the ports that runs have, though nothing may listen there yet.
+    """
     plan = here(plan, slots) if plan.batch is None else plan
     facts: dict[Question, Answer] = {}
     for _ in range(ROUNDS):
         questions = audit(job, plan, facts)[1]
         if not questions:
             break
-        facts.update(answers(questions))
+        facts.update({each: _taken(claimed[each.number]) for each in questions if _claims(each, claimed)})
+        facts.update(answers(each for each in questions if each not in facts))
     return list(allowed(audit(job, plan, facts)[0], job.recipe.allow))
 
 
@@ -77,10 +83,18 @@ def _port(question: Port) -> Answer:
     return Answer(yes=True)
 
 
+def _claims(question: Question, claimed: Mapping[int, str]) -> TypeGuard[Port]:
+    return isinstance(question, Port) and question.number in claimed
+
+
+def _taken(run: str) -> Answer:
+    return Answer(yes=False, text=f"in use by the run `{run}`", run=run)
+
+
 def _used(found: Owner | None) -> Answer:
     if found is None:
         return Answer(yes=False, text="in use (by whom is hidden from this user)")
-    return Answer(yes=False, text=f"in use by {f'the run `{found.run}`' if found.run else found.text}", run=found.run)
+    return _taken(found.run) if found.run else Answer(yes=False, text=f"in use by {found.text}")
 
 
 def _variable(question: Variable) -> Answer:

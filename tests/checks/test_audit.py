@@ -96,6 +96,21 @@ def test_busy_ports_are_moved_together() -> None:
     assert place is not None and place.path == ("ports", "shift")
 
 
+@pytest.mark.parametrize(
+    ("busy_ports", "advice"),
+    [
+        ((8000,), "`--set ports.public=8100` moves it"),
+        ((6100,), "`--set ports.shift=100` moves every port"),
+        ((6100, 8000), "`--set ports.shift=100 --set ports.public=8100` moves them"),
+    ],
+)
+def test_a_public_port_that_the_recipe_names_does_not_move_with_the_others(
+    busy_ports: tuple[int, ...], advice: str
+) -> None:
+    findings, _ = settle(job("[ports]\npublic = 8000\n"), {Port(number): busy() for number in busy_ports}, plan())
+    assert [finding.help for finding in findings] == [advice]
+
+
 def test_busy_ports_are_told_by_their_owners() -> None:
     """Of many only the first are named; what holds them is ended as a whole."""
     ports = {f"p{number}": 7000 + number for number in range(9)}

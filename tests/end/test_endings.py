@@ -134,6 +134,31 @@ def test_ports_of_another_run_of_ours(deployment: Deployment) -> None:
     assert len(deployment.runs) == 1
 
 
+def test_ports_of_a_run_that_has_not_bound_them_yet(deployment: Deployment) -> None:
+    """Its router would have answered for the other's: both would have been ready, and one soon dead."""
+    slow = deployment.recipe(SLOW)
+    assert deployment.up(slow, "--detach").returncode == 0
+    again = deployment.up(slow, "--wait")
+    assert (again.returncode, len(deployment.runs)) == (1, 1)
+    assert f"in use by the run `{deployment.run.name}`\n" in again.stderr
+    assert deployment("check", slow, *deployment.ports, "--probe").returncode == 1
+
+
+def test_one_of_two_that_start_at_once_has_the_ports(deployment: Deployment) -> None:
+    slow = deployment.recipe(SLOW)
+    both = [deployment.begin(slow, "--detach") for _ in range(2)]
+    told = [process.communicate(timeout=60)[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 1]
+    assert "".join(told).count("error[port-in-use]: ") == 1
+    assert len(deployment.runs) == 1
+
+
+@pytest.mark.parametrize("words", [("--in", "33"), ("--hold",)], ids=["in", "hold"])
+def test_options_of_slurm_are_refused_where_there_is_none(deployment: Deployment, words: tuple[str, ...]) -> None:
+    up = deployment.up(deployment.recipe(ALONE), *words)
+    assert (up.returncode, f"`{words[0]}` is about a Slurm job" in up.stderr, deployment.runs) == (2, True, [])
+
+
 def test_busy_port_is_found_by_a_check_that_asks(deployment: Deployment) -> None:
     recipe = deployment.recipe(ALONE)
     words = ("check", recipe, *deployment.ports)
