@@ -10,7 +10,7 @@ from typing import Any
 from launcher.cli import arguments, stages
 from launcher.cli.terminal import Terminal, paint
 from launcher.cli.view import expectation, words
-from launcher.execute.journal import PLAN, find, refusal
+from launcher.execute.journal import PLAN, find, unreadable
 from launcher.execute.library import Files
 from launcher.execute.world import Real
 from launcher.model.source import split
@@ -59,7 +59,7 @@ def other(args: argparse.Namespace, documents: Files) -> tuple[str, Mapping[str,
             raise ValueError(f"it has schema {document['schema']}, and this version writes {SCHEMA}")
         return found.name, dict(document["plan"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise refusal("run-directory", f"`{file}` cannot be read: {error}") from error
+        raise unreadable(file, error) from error
 
 
 def lines(found: Difference, before: str, after: str, *, color: bool = False) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The one place where whatever ends a verb becomes a message and an exit code."""
 
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from types import TracebackType
@@ -122,8 +123,21 @@ def _broken_pipe(error: BrokenPipeError, terminal: Terminal) -> int:
 
 def _system(error: OSError, terminal: Terminal) -> int:
     about = f"`{os.fsdecode(error.filename)}`: " if isinstance(error.filename, str | bytes) else ""
+    if isinstance(error, FileNotFoundError) and not about and _astray():
+        return _diagnose(
+            terminal, "operation-failed", "the current directory does not exist any more", exit=1, help="`cd` elsewhere"
+        )
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return _diagnose(terminal, "operation-failed", f"{about}{reason}", exit=1)
+
+
+def _astray() -> bool:
+    """Whether the current directory was taken away."""
+    try:
+        pathlib.Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _leave(error: SystemExit, terminal: Terminal) -> int:

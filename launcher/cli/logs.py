@@ -28,6 +28,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     found = find(world, args.run)
     kind = Kinds(world).of(found)
     steps = chosen(status(found, kind).steps, args.names)
+    if not steps:
+        terminal.note(f"`{found.name}` has no steps")
     named = [pair for step in steps for pair in written(step)]
     logs = [Log(found.path / path) for _, path in named]
     heads = _heads([name for name, _ in named], color=terminal.color_out)
@@ -64,7 +66,7 @@ class Log:
 
     path: Path
     _offset: int = 0
-    _partial: bytes = field(default=b"")
+    _partial: bytearray = field(default_factory=bytearray)
 
     def lines(self, last: int | None = None) -> Iterator[str]:
         """New lines; with `last` only that many of them."""
@@ -83,7 +85,7 @@ class Log:
         yield from self.lines()
         if self._partial:
             yield self._partial.decode("utf-8", "backslashreplace")
-            self._partial = b""
+            self._partial.clear()
 
     def _blocks(self) -> Iterator[bytes]:
         try:
@@ -96,8 +98,13 @@ class Log:
             return  # the step has not been started
 
     def _split(self, block: bytes) -> Iterator[str]:
-        *whole, self._partial = (self._partial + block).split(b"\n")
-        yield from (line.decode("utf-8", "backslashreplace") for line in whole)
+        # A line may be of many blocks: it is not looked through anew with each.
+        first, *rest = block.split(b"\n")
+        self._partial += first
+        for piece in rest:
+            line = self._partial.decode("utf-8", "backslashreplace")
+            self._partial = bytearray(piece)
+            yield line
 
 
 def _follow(world: World, going: Callable[[], bool], logs: Sequence[tuple[Log, str]], terminal: Terminal) -> None:

@@ -64,6 +64,12 @@ def refusal(code: str, message: str, advice: str | None = None, status: int = 1)
     return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
 
 
+def unreadable(path: Path, error: Exception) -> Refused:
+    """A file of a run directory that cannot be read, as an exception to raise."""
+    reason = (error.strerror or "").lower() if isinstance(error, OSError) else str(error)
+    return refusal("run-directory", f"`{path}` cannot be read: {reason}")
+
+
 def root(world: World) -> Path:
     """Where run directories are: `$XDG_STATE_HOME/launch/runs`, by default under `~/.local/state`.
 
@@ -86,12 +92,16 @@ def create(world: World, contents: Contents) -> Run:
     One that is elsewhere gets a link in `root`, by which it is found.
     """
     where = contents.where or root(world)
+    run = None
     try:
         make_root(where)
         run = Run(_make(where, contents.name, world.now()))
         _write(run, contents)
         _list(root(world), run)
     except OSError as error:
+        if run is not None:
+            # What is half made would be listed, and take room where there is none.
+            remove(world, run)
         about = f"`{error.filename or where}`: {(error.strerror or str(error)).lower()}"
         raise refusal(
             "run-directory",
@@ -156,7 +166,7 @@ def script(run: Run) -> Script:
     try:
         return load((run.path / prepare.SCRIPT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise refusal("run-directory", f"`{run.path / prepare.SCRIPT}` cannot be read: {error}") from error
+        raise unreadable(run.path / prepare.SCRIPT, error) from error
 
 
 def claim_stop(run: Run, by: str) -> bool:

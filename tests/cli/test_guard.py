@@ -3,6 +3,7 @@
 import errno
 import io
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,15 @@ CASES: list[tuple[BaseException, int, str]] = [
 @pytest.mark.parametrize(("error", "status", "message"), CASES, ids=lambda case: type(case).__name__)
 def test_what_is_foreseen(error: BaseException, status: int, message: str) -> None:
     assert guarded(error) == (status, message)
+
+
+def test_a_current_directory_that_was_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "gone"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    place.rmdir()
+    said = "error[operation-failed]: the current directory does not exist any more\nhelp: `cd` elsewhere\n"
+    assert guarded(FileNotFoundError(errno.ENOENT, "No such file or directory")) == (1, said)
 
 
 def test_what_is_not_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:

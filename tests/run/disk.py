@@ -126,7 +126,8 @@ def main(case: str, where: str) -> dict[str, Any]:
         watched = CASES[case](Path(where))
     except Refused as refused:
         [finding] = refused.diagnostics
-        return {"refused": finding.message, "exit": finding.exit, "left": left(Path(where))}
+        listed = [path.name for path in Path(where).glob("launch/runs/*")] if case == "full_before" else []
+        return {"refused": finding.message, "exit": finding.exit, "left": [*left(Path(where)), *listed]}
     found = watched.ended()
     return {
         "state": found.state,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.execute.journal import PLAN, Run, refusal, remove, runs
+from launcher.execute.journal import PLAN, Run, refusal, remove, runs, unreadable
 from launcher.execute.runs import INTENT, submitted
 from launcher.execute.slurm import queue, reading
 from launcher.execute.slurm.refusal import absent, refused, unsure
@@ -71,7 +71,7 @@ def intent(run: Run) -> Intent | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise refusal("run-directory", f"`{run.path / INTENT}` cannot be read: {error}") from error
+        raise unreadable(run.path / INTENT, error) from error
 
 
 def known(run: Run) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.execute import local
-from launcher.execute.journal import Run, refusal
+from launcher.execute.journal import Run, unreadable
 from launcher.execute.journal import script as read_script
 from launcher.execute.local import Local
 from launcher.execute.runs import WITHIN
@@ -120,7 +120,7 @@ def _told(run: Run) -> Mapping[str, Mapping[str, str]]:
     try:
         found: Mapping[str, Mapping[str, str]] = json.loads((run.path / WITHIN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise refusal("run-directory", f"`{run.path / WITHIN}` cannot be read: {error}") from error
+        raise unreadable(run.path / WITHIN, error) from error
     return found
 
 
