@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+from launcher.run.script import bind, load
 from tests.slurm.deployment import Deployed, Site
 from tests.testbed import apptainer, image
 from tests.testbed.bed import Bed
@@ -83,6 +84,44 @@ def site(bed: Bed, runtime: str) -> Site:
     for name, value in values.items():
         text = text.replace(f"<{name}>", value)
     return Site(bed, text)
+
+
+RECORDER = """\
+#!/bin/sh
+printf '%s\\0' "$@" >{folder}/$$.$(date +%s%N)
+exec {real} "$@"
+"""
+
+
+def recorded(site: Site) -> Path:
+    """From now on each `srun` of the site notes its words in a file of this folder before it is one."""
+    folder = site.folder / "received"
+    programs = site.folder / "bin"
+    for path in (folder, programs):
+        path.mkdir()
+        path.chmod(0o777)
+    site.write("bin/srun", RECORDER.format(folder=folder, real=shutil.which("srun"))).chmod(0o755)
+    site.env["PATH"] = f"{programs}:{site.bed.environment()['PATH']}"
+    return folder
+
+
+def as_rendered(run: Deployed, recipe: str, folder: Path) -> None:
+    """What `srun` received are the words that `launch render` shows, late references bound, and no others."""
+    shown = load(run.site.launch("render", run.site.recipe(recipe), "--json").stdout)
+    nodes = range(run.site.bed.layout.nodes)
+    slots = {"run": str(run.path), "id": run.name, "job": run.job, "jobs": run.job, "user": run.site.user}
+    slots |= {f"host{node}": f"node{node + 1}" for node in nodes} | {
+        f"ip{node}": f"10.77.1.{101 + node}" for node in nodes
+    }
+    slots |= {"home": str(run.site.bed.root / "home" / run.site.user), "path": run.site.env["PATH"]}
+    wanted = bind(shown, slots)
+    assert wanted.allocation is not None
+    received = [tuple(path.read_bytes().decode().split("\0")[:-1]) for path in folder.iterdir()]
+    received = [words for words in received if words != ("--help",)]  # asked by `launch up`
+    steps = [child.argv[1:] for child in wanted.children]
+    tells = [node.tell[1:] for node in wanted.allocation.nodes]
+    told = [words for words in received if any(words[: len(tell)] == tell for tell in tells)]
+    assert sorted(words for words in received if words not in told) == sorted([*steps, wanted.allocation.facts[1:]])
 
 
 def leavings(run: Deployed) -> list[str]:

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from launcher.execute.slurm import reading
 from launcher.execute.slurm.reading import Job
 from launcher.model.facts import Partition
+from launcher.model.survey import Shape
+
+DOWN = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,22 @@ def test_submitted(text: str, job: str | None) -> None:
             [Job("9", "PENDING", "Nodes required for job are DOWN, DRAINED or reserved", "", "a|b")],
             id="a bar in the comment",
         ),
+        pytest.param(
+            "5+0|RUNNING|None|2026-11-30T21:00:59|x\n5+1|RUNNING|None|2026-11-30T21:00:59|x\n",
+            [Job("5", "RUNNING", "", "2026-11-30T21:00:59", "x")],
+            id="22.05.8, het",
+        ),
+        pytest.param(
+            f"8|PENDING|{DOWN}|N/A|\n",
+            [Job("8", "PENDING", DOWN)],
+            id="22.05.8, nodes down",
+        ),
+        # Reasons with commas: github.com/aws/aws-parallelcluster-node/pull/178.
+        pytest.param(
+            "79|PENDING|ReqNodeNotAvail, May be reserved for other job|N/A|r\n",
+            [Job("79", "PENDING", "ReqNodeNotAvail, May be reserved for other job", "", "r")],
+            id="a reason with a comma",
+        ),
         pytest.param("slurm_load_jobs error: Invalid job id specified\n", [], id="an error"),
     ],
 )
@@ -80,9 +99,31 @@ SHOWN_25 = (
 )
 
 
+HET_22 = (
+    "JobId=5 HetJobId=5 HetJobOffset=0 JobName=wrap HetJobIdSet=5-6 UserId=alice(20001) GroupId=alice(20001) "
+    "MCS_label=N/A Priority=4294901755 Nice=0 Account=(null) QOS=(null) JobState=RUNNING Reason=None Dependency=(null) "
+    "Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED TimeMin=N/A "
+    "SubmitTime=2026-11-30T21:00:58 StartTime=2026-11-30T21:00:59 EndTime=Unknown Deadline=N/A Scheduler=Backfill "
+    "NodeList=node1 BatchHost=node1 NumNodes=1 NumCPUs=32 Command=(null) WorkDir=/s Comment=x  StdErr=/dev/null \n"
+)
+# Before 23.02 TRES has no Req and Alloc (github.com/NordicHPC/sonar/issues/441); of 24.x with GPUs as in
+# github.com/neilmunday/slurm-mail/issues/142; a line of words with `=` in it is SubmitLine's, whatever they look like.
+SHOWN_24 = (
+    "JobId=12 JobName=a UserId=u(1) GroupId=u(1) MCS_label=N/A Priority=1 Nice=0 Account=a QOS=normal "
+    "JobState=NODE_FAIL Reason=NodeDown FailedNode=n2 Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 "
+    "ExitCode=0:15 RunTime=00:01:00 TimeLimit=1-00:00:00 StartTime=2026-01-01T00:00:00 EndTime=2026-01-01T00:01:00 "
+    "ReqTRES=cpu=5,mem=90000M,node=1,billing=5,gres/gpu=1 AllocTRES=cpu=6,mem=90000M,node=1,billing=6,gres/gpu=1 "
+    "SubmitLine=sbatch --comment=b JobState=RUNNING x.sh WorkDir=/s Comment=a-1 StdErr= StdIn=/dev/null StdOut= \n"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "job"),
     [
+        pytest.param(HET_22, Job("5", "RUNNING", "", "2026-11-30T21:00:59", "x"), id="22.05.8, het"),
+        pytest.param(
+            SHOWN_24, Job("12", "NODE_FAIL", "NodeDown", "2026-01-01T00:00:00", "a-1", 0, 15), id="24, with GPUs"
+        ),
         pytest.param(SHOWN_22, Job("2", "CANCELLED", "", "2026-11-30T17:31:33", "hello x", 0, 9), id="22.05.8"),
         pytest.param(SHOWN_25, Job("71860", "PENDING", "Resources", "2026-08-27T17:55:45"), id="25.11.6"),
     ],
@@ -106,6 +147,16 @@ def test_what_knows_no_job_shows_none() -> None:
         ),
         # The state has blanks: github.com/virtualcell/vcell/pull/1913 (23.11.10).
         pytest.param("7|CANCELLED by 54321|0:0|None\n", [Job("7", "CANCELLED")], id="23.11.10"),
+        # The kills of a scheduler, likewise.
+        pytest.param(
+            "2699101|TIMEOUT|0:0|TimeLimit\n2699102|OUT_OF_MEMORY|0:125|None\n2699103|NODE_FAIL|1:0|NodeDown\n",
+            [
+                Job("2699101", "TIMEOUT", "TimeLimit"),
+                Job("2699102", "OUT_OF_MEMORY", signal=125),
+                Job("2699103", "NODE_FAIL", "NodeDown", exit=1),
+            ],
+            id="23.11.10, ended by Slurm",
+        ),
         # A job whose nodes changed has several rows: github.com/olcf/olcf-test-harness/issues/254.
         pytest.param(
             "8|RESIZING|0:0|None\n8|TIMEOUT|0:0|TimeLimit\n",
@@ -175,6 +226,13 @@ def test_version(text: str, version: str) -> None:
         pytest.param(
             "MPI plugin types are...\n\tcray_shasta\n\tnone\n\tpmi2\n", ("cray_shasta", "none", "pmi2"), id="no pmix"
         ),
+        # github.com/pyiron/executorlib/pull/761 (Ubuntu 24.04's Slurm 23.11); the errors stand on standard error.
+        pytest.param(
+            "MPI plugin types are...\n\tnone\n\tpmix\n\tcray_shasta\n\tpmi2\n"
+            "specific pmix plugin versions available: pmix_v5\n",
+            ("none", "pmix", "cray_shasta", "pmi2", "pmix_v5"),
+            id="23.11",
+        ),
         # github.com/NVIDIA/deepops/pull/494
         pytest.param("srun: MPI types are...\nsrun: none\nsrun: pmix_v3\n", ("none", "pmix_v3"), id="20.02"),
     ],
@@ -211,3 +269,26 @@ def test_options() -> None:
     text += "      --container-image=IMAGE  [pyxis] x\n      --no-container-mount-home\n"
     assert reading.options(text, "container-") == ("container-image",)
     assert reading.options(text, "") == ("cpus-per-task", "container", "container-image", "no-container-mount-home")
+
+
+def test_shapes_and_settings() -> None:
+    # 22.05.8, and gres as on GPU clusters; memory of nodes that differ has a plus without `--exact`.
+    text = "batch*|2|32|64000|gpu:8\nshort|2|32|64000|(null)\ngb|18|144|800000|gpu:gb300:4(S:0-1)\nx|1|8|64000+|\n"
+    assert list(reading.shapes(text)) == [
+        Shape("batch", True, 2, 32, 64000, "gpu:8"),
+        Shape("short", False, 2, 32, 64000, ""),
+        Shape("gb", False, 18, 144, 800000, "gpu:gb300:4(S:0-1)"),
+    ]
+    config = (
+        "Configuration data as of 2026-11-30T20:15:22\nKillWait                = 5 sec\nPowerPlugin             = \n"
+        "SlurmctldHost[0]        = login(10.77.0.100)\nSLURM_VERSION           = 22.05.8\n\n"
+        "MPI Plugins Configuration:\n"
+        "PMIxTimeout             = 300\n\nSlurmctld(primary) at login is UP\n"
+    )
+    assert reading.settings(config) == {
+        "KillWait": "5 sec",
+        "PowerPlugin": "",
+        "SlurmctldHost[0]": "login(10.77.0.100)",
+        "SLURM_VERSION": "22.05.8",
+        "PMIxTimeout": "300",
+    }

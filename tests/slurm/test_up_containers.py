@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import containers, ranks
-from tests.slurm.containers import AGGREGATE, CPUS, leavings, masks, over
+from tests.slurm.containers import AGGREGATE, CPUS, as_rendered, leavings, masks, over, recorded
 from tests.slurm.deployment import Site
 from tests.testbed.bed import Bed
 
@@ -70,10 +70,12 @@ RECIPES = {"smg": AGGREGATE, "vllm-router prefill/decode": APART, "sglang-router
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_a_run_serves_and_leaves_nothing(site: Site, recipe: str) -> None:
+    received = recorded(site)
     run = site.up(text=recipe)
     assert run.ask()
     assert masks(run) == dict.fromkeys([name for name in run.steps() if "." not in name], CPUS)
     over(run)
+    as_rendered(run, recipe, received)
 
 
 def test_ranks_of_one_step_serve(site: Site) -> None:

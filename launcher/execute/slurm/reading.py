@@ -20,7 +20,7 @@ STATES = "--format=%P|%T|%D"
 """`sinfo`: partition (with `*` the default), state, nodes; `lame` reads it."""
 
 # Nodes that were powered down to save energy wake up for a job.
-_LAME = ("down", "drain", "fail", "maint", "unk", "no_respond", "future")
+_LAME = ("down", "drain", "fail", "maint", "unk", "no_respond", "future", "inval")
 
 ACCOUNTED = "--format=JobID,State,ExitCode,Reason"
 """`sacct --parsable2`: `accounted` reads it."""
