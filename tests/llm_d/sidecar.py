@@ -1,0 +1,131 @@
+"""A stand-in for llm-d's P/D sidecar, for tests alone: prefill first, then decode, as its protocol `nixlv2` does.
+
+Not the sidecar, and not for use. It reads the same flags and, like the sidecar, ends with 0 at ones it does not know.
+"""
+
+import http.client
+import json
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.llm_d.words import Wrong, on, parse
+
+PREFILLER = "x-prefiller-host-port"
+_ASKED = {
+    "do_remote_decode": True,
+    "do_remote_prefill": False,
+    **dict.fromkeys(("remote_engine_id", "remote_block_ids", "remote_host", "remote_port")),
+}
+_OWN = {"connection", "transfer-encoding", "content-length", "keep-alive", "host", PREFILLER}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request, passed on to the worker at localhost."""
+
+    protocol_version = "HTTP/1.1"
+    worker: int = 0
+
+    def do_GET(self) -> None:
+        if self.path == "/health":
+            self._say(200, b"{}")
+        else:
+            self._pass(b"")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)) if self._sized() else self._chunks()
+        prefiller = self.headers.get(PREFILLER)
+        if not prefiller or not self.path.endswith("completions"):
+            self._pass(body)
+            return
+        whole = json.loads(body)
+        first = {**whole, "stream": False, "max_tokens": 1, "kv_transfer_params": _ASKED}
+        first.pop("stream_options", None)
+        if "max_completion_tokens" in first:
+            first["max_completion_tokens"] = 1
+        try:
+            status, answer = _post(prefiller, self.path, first)
+        except OSError as error:
+            self._say(502, str(error).encode())
+            return
+        if status >= 300:
+            self._say(status, answer)
+            return
+        whole["kv_transfer_params"] = json.loads(answer).get("kv_transfer_params")
+        self._pass(json.dumps(whole).encode())
+
+    def _sized(self) -> bool:
+        return "chunked" not in self.headers.get("transfer-encoding", "")
+
+    def _chunks(self) -> bytes:
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def _pass(self, body: bytes) -> None:
+        """To the worker, and its answer back as it comes."""
+        given = {name: value for name, value in self.headers.items() if name.lower() not in _OWN}
+        worker = http.client.HTTPConnection("localhost", self.worker, timeout=60)
+        try:
+            worker.request(self.command, self.path, body or None, given)
+            answer = worker.getresponse()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in {*_OWN, "date", "server"}:
+                    self.send_header(name, value)
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            while piece := answer.read1(65536):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError as error:
+            self._say(502, str(error).encode())
+        finally:
+            worker.close()
+
+    def _say(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Says nothing."""
+
+
+def _post(host: str, path: str, data: dict[str, Any]) -> tuple[int, bytes]:
+    prefiller = http.client.HTTPConnection(host, timeout=60)
+    try:
+        prefiller.request("POST", path, json.dumps(data).encode(), {"content-type": "application/json"})
+        answer = prefiller.getresponse()
+        return answer.status, answer.read()
+    finally:
+        prefiller.close()
+
+
+def main(words: list[str]) -> int:
+    """The program; returns its exit code."""
+    try:
+        flags = parse("pd-sidecar", words)
+        if on(flags, "secure-proxy", default=True):
+            raise Wrong("this stand-in has no TLS")
+        if flags.get("kv-connector", "nixlv2") != "nixlv2":
+            raise Wrong(f"this stand-in knows no {flags['kv-connector']}")
+    except Wrong as wrong:
+        sys.stderr.write(f"{wrong}\n")
+        return 0
+    Handler.worker = int(flags.get("model-server-port", "8200"))
+    server = ThreadingHTTPServer(("0.0.0.0", int(flags.get("port", "8000"))), Handler)
+    server.daemon_threads = True
+    signal.signal(signal.SIGTERM, lambda number, frame: threading.Thread(target=server.shutdown).start())
+    server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
