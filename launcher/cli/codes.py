@@ -36,6 +36,13 @@ away from there. Exit code 3.""",
 
 Edits of a cluster file wait for each other; one takes a few hundredths of a second. The message names the process
 that has the lock. Exit code 1.""",
+    "store-full": """The image store has too little room
+
+An import wants room for the layers of the image and for the file made from them: three times what is downloaded.
+`launch images prune --max-size SIZE` takes away what was used least recently. Exit code 1.""",
+    "image-busy": """The image is being made by somebody else
+
+One process makes a file of the store; the message names it, on whichever machine it is. Exit code 1.""",
     "job-ended": """Slurm ended the job
 
 It was cancelled by somebody else than `launch down`, preempted, or reached its time limit; the supervisor was told

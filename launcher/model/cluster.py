@@ -75,6 +75,17 @@ class Apptainer(Table):
     cache: SitePath | None = Field(default=None, description="APPTAINER_CACHEDIR, for images of registries")
 
 
+class Store(Table):
+    """`[store]`: where image files of this cluster are kept."""
+
+    path: SitePath = Field(description="folder on a file system that all nodes see; `$USER` and `$HOME` are expanded")
+    group_readable: bool = Field(default=True, description="whether others may read the files that are made")
+    compressor: Literal["zstd", "lz4", "gzip", "lzo", "xz"] = Field(
+        default="zstd",
+        description="of `.sqsh` files: zstd starts containers quickest; `unsquashfs` of the nodes must know it",
+    )
+
+
 class Setup(Table):
     """`[setup]`: shell text run in every role's container before the role's own preamble."""
 
@@ -175,6 +186,7 @@ class Cluster(Table):
         str,
         Annotated[Image, _OrReference()],
     ] = Field(default={}, description="alias → reference, or a table")
+    store: Store | None = Field(default=None, description="where image files are kept")
     plain_http: list[str] = Field(
         default=[],
         description="registries (`host:port`) that are asked without TLS; those of this machine always are",

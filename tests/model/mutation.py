@@ -95,6 +95,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "interface": "ib0",
         "inherit": ["LANG"],
         "plain_http": ["registry:5000"],
+        "store": {"path": "/lustre/$USER/images", "group_readable": False, "compressor": "lz4"},
         "versions": {"slurm": "24.11.5", "pyxis": "0.20", "enroot": "3.5", "apptainer": "1.4.5"},
         "slurm": {"time": "01:00:00", "exclusive": False, "mpi": "pmix", "kill_wait": 30, "sbatch": {"mem": "1G"}},
         "topology": {"segment": True, "domain_nodes": 18},

@@ -18,6 +18,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "lock": ("launcher.cli.images.lock", "write down what the aliases are now, in `launch.lock`"),
     "verify": ("launcher.cli.images.verify", "hold registries and files against the lock, files to the byte"),
     "diff": ("launcher.cli.images.diff", "show what changed since the images were locked"),
+    "pull": ("launcher.cli.images.pull", "make image files of a cluster's aliases, in its store"),
+    "ensure": ("launcher.cli.images.ensure", "make the image file of one reference where there is none; for scripts"),
+    "du": ("launcher.cli.images.du", "list the image files of the store"),
+    "prune": ("launcher.cli.images.prune", "take image files away, those used least recently first"),
 }
 """Verb → the module whose `run` it is, and one line of help."""
 
@@ -83,6 +87,41 @@ def diff(parser: Parser) -> None:
     _lock(parser)
 
 
+def pull(parser: Parser) -> None:
+    """`launch images pull`."""
+    _aliases(parser)
+    _cluster(parser)
+    _store(parser)
+    parser.add_argument("--set", action="store_true", dest="adopt", help="let the aliases mean the files")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be made, and how much would come")
+
+
+def ensure(parser: Parser) -> None:
+    """`launch images ensure`."""
+    parser.add_argument("reference", metavar="ALIAS|REFERENCE", help="an alias of the cluster, or any reference")
+    _choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says")
+    parser.add_argument("--print-path", action="store_true", help="print the path and nothing else")
+    _cluster(parser)
+    _store(parser)
+
+
+def du(parser: Parser) -> None:
+    """`launch images du`."""
+    _cluster(parser)
+    _store(parser)
+    _json(parser)
+
+
+def prune(parser: Parser) -> None:
+    """`launch images prune`."""
+    parser.add_argument("--max-size", metavar="SIZE", help="how much may stay: `500G`; without it only remains go")
+    parser.add_argument("--keep-locked", action="store_true", help="keep what `launch.lock` has, whatever the size")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go")
+    _cluster(parser)
+    _store(parser)
+    _lock(parser)
+
+
 OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "ls": ls,
     "show": show,
@@ -92,6 +131,10 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "lock": lock,
     "verify": verify,
     "diff": diff,
+    "pull": pull,
+    "ensure": ensure,
+    "du": du,
+    "prune": prune,
 }
 """Verb → what adds its options to a parser."""
 
@@ -107,6 +150,12 @@ def _aliases(parser: Parser) -> None:
 def _lock(parser: Parser) -> None:
     parser.add_argument(
         "--lock", metavar="FILE", help="default: the nearest `launch.lock` here or above, else one that is made here"
+    )
+
+
+def _store(parser: Parser) -> None:
+    parser.add_argument(
+        "--store", metavar="FOLDER", help="where image files are; default: `[store] path` of the cluster"
     )
 
 

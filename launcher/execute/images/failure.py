@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform"]
+Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "busy"]
 """`absent`: there is none; `denied`: not for this user; `limited`: asked too often; `unreachable`: no answer, or a
-broken one; `faulty`: the answer is wrong; `offline`: nobody may be asked; `platform`: none for the architecture.
+broken one; `faulty`: the answer is wrong; `offline`: nobody may be asked; `platform`: none for the architecture;
+`full`: no room; `busy`: somebody else is at it.
 """
 
 

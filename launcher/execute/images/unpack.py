@@ -1,7 +1,10 @@
 """Layers as streams: decompressed as they come, never whole in memory."""
 
+import contextlib
 import io
+import queue
 import tarfile
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
 
@@ -53,11 +56,42 @@ def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[byte
 
 def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> tarfile.TarFile:
     """A layer to go through once. Closing it is the caller's affair."""
-    stream = io.BufferedReader(Stream(unpacked(pieces, compression), most), PIECE)
+    stream = io.BufferedReader(Stream(ahead(unpacked(pieces, compression)), most), PIECE)
     try:
         return tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE, errorlevel=1)
     except tarfile.TarError as error:
         raise Failure("faulty", f"a layer is no tar archive: {error}") from error
+
+
+def ahead(pieces: Iterator[bytes], most: int = 32) -> Iterator[bytes]:
+    """The same pieces, made by a thread that is up to `most` of them ahead; what it raises is raised here."""
+    line: queue.Queue[bytes | BaseException | None] = queue.Queue(most)
+    left = threading.Event()
+
+    def put(item: bytes | BaseException | None) -> bool:
+        while not left.is_set():
+            with contextlib.suppress(queue.Full):
+                line.put(item, timeout=0.1)
+                return True
+        return False
+
+    def make() -> None:
+        try:
+            if all(put(piece) for piece in pieces):
+                put(None)
+        except (Failure, OSError) as error:
+            put(error)
+
+    thread = threading.Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while (item := line.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        left.set()
+        thread.join()
 
 
 def forget(archive: tarfile.TarFile) -> None:

@@ -1,0 +1,33 @@
+"""`launch images du`: the image files of a store."""
+
+import argparse
+import json
+import time
+
+from launcher.cli.images import storing
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """A line for each file, and how much they are together."""
+    store = storing.store(args, storing.site(args), terminal)
+    files = list(store.all())
+    if args.json:
+        shown = [{"path": str(each.path), "size": each.size, "used": int(each.used), **each.facts} for each in files]
+        terminal.say(json.dumps({"schema": 1, "store": str(store.folder), "files": shown}, indent=2))
+        return 0
+    rows = [
+        (
+            each.path.name,
+            storing.size(each.size),
+            str(each.facts.get("arch", "")),
+            time.strftime("%Y-%m-%d", time.localtime(each.used)),
+            str(each.facts.get("reference", "")),
+        )
+        for each in files
+    ]
+    if rows:
+        terminal.say(table(("file", "size", "arch", "used", "reference"), rows, color=terminal.color_out))
+    terminal.note(f"{len(files)} files, {storing.size(sum(each.size for each in files))} in `{store.folder}`")
+    return 0

@@ -1,0 +1,59 @@
+"""`launch images prune`: room in a store."""
+
+import argparse
+from pathlib import Path
+
+from launcher.cli.guard import Usage
+from launcher.cli.images import storing
+from launcher.cli.terminal import Terminal
+from launcher.execute.images import locks
+from launcher.execute.images.store import Store, Stored
+from launcher.model import size
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Prints what goes: what dead imports left, then files used least recently, until the rest fits."""
+    site = storing.site(args)
+    store = storing.store(args, site, terminal)
+    most = _bytes(args.max_size)
+    kept = _locked(args) if args.keep_locked else frozenset[str]()
+    kept |= {text for image in site.cluster.images.values() if (text := image.meant(site.cluster.arch))}
+    for path in store.left():
+        if args.dry_run or store.clear(path):
+            terminal.say(str(path))
+    for each in _going(store, most, kept) if most is not None else ():
+        terminal.say(str(each.path))
+        if not args.dry_run:
+            store.remove(each)
+    left = sum(each.size for each in store.all())
+    terminal.note(f"{storing.size(left)} in `{store.folder}`" + (" (nothing was taken away)" if args.dry_run else ""))
+    return 0
+
+
+def _going(store: Store, most: int, kept: frozenset[str]) -> list[Stored]:
+    files = sorted(store.all(), key=lambda each: each.used)
+    left = sum(each.size for each in files)
+    going = []
+    for each in files:
+        if left <= most:
+            break
+        if str(each.path) not in kept and each.facts.get("manifest") not in kept:
+            going.append(each)
+            left -= each.size
+    return going
+
+
+def _locked(args: argparse.Namespace) -> frozenset[str]:
+    lock = locks.read(Path(args.lock) if args.lock else locks.path())
+    if lock is None:
+        raise Usage("`--keep-locked` wants a lock, and there is none", advice="`launch images lock`, or `--lock FILE`")
+    return frozenset(word for each in lock.image for word in (each.manifest, each.reference) if word)
+
+
+def _bytes(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return size.mebibytes(text) << 20
+    except ValueError as error:
+        raise Usage(f"`--max-size` {error}", advice=f"write {size.FORMS}") from error

@@ -1,0 +1,67 @@
+"""`launch images pull [ALIAS…]`: image files of a cluster's aliases; one that fails stops no other."""
+
+import argparse
+
+from launcher.cli import arguments
+from launcher.cli.guard import Usage
+from launcher.cli.images import storing
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+from launcher.execute.images import aliases
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.store import Store
+from launcher.execute.world import Real
+from launcher.images.reference import Reference, parse
+from launcher.model.site import Site
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Prints alias and path of each; exit code 4 where one could not be made."""
+    site = storing.site(args)
+    arch = site.cluster.arch
+    if arch is None:
+        raise Usage(
+            f"cluster `{site.cluster.name}` does not say its nodes' architecture", advice="say `arch` in its file"
+        )
+    store = storing.store(args, site, terminal)
+    rows, status = [], 0
+    for alias, wanted in _wanted(args, site, arch):
+        try:
+            rows.append((alias, *_pulled(args, store, wanted, arch)))
+        except Failure as failure:
+            failed = storing.failed(failure)
+            terminal.note(f"error[{failed.code}]: `{alias}`: {failed.message}")
+            status = status or failed.status
+            continue
+        if args.adopt and not args.dry_run:
+            goal = aliases.target(Real(), arguments.cluster(args))
+            key = site.cluster.images[alias].key(arch) or "reference"
+            aliases.change(Real(), goal, alias, {key: rows[-1][1]}, terminal.note)
+    if rows:
+        terminal.say(table(("alias", "file", "to fetch"), rows, color=terminal.color_out))
+    return status
+
+
+def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, Reference]]:
+    """The aliases that are of a registry; one that is named must be."""
+    found = []
+    for alias in args.alias or sorted(site.cluster.images):
+        if args.alias and alias not in site.cluster.images:
+            raise Usage(f"cluster `{site.cluster.name}` has no image alias `{alias}`", alias, site.cluster.images)
+        text = site.cluster.images[alias].meant(arch)
+        try:
+            source = parse(text) if text else None
+        except ValueError:
+            source = None
+        if isinstance(source, Reference):
+            found.append((alias, source))
+        elif args.alias:
+            raise Usage(f"`{alias}` is no image of a registry: `{text}`")
+    return found
+
+
+def _pulled(args: argparse.Namespace, store: Store, wanted: Reference, arch: str) -> tuple[str, str]:
+    if not args.dry_run:
+        return str(store.ensure(wanted, arch)), ""
+    path, remote = store.found(wanted, arch)
+    return str(path), "" if path.exists() else storing.size(remote.manifest.size)

@@ -1,0 +1,126 @@
+"""A tar archive into a squashfs file, by the quickest program at hand, on all cores.
+
+Facts: squashfs-tools-ng 1.2.0 (`tar2sqfs`), squashfs-tools 4.5.1 (`sqfstar` and `mksquashfs -tar`, since 4.5).
+`sqfstar` takes no level for zstd, gives the root 0777 where the archive says nothing, and would take a quarter of the
+machine's memory. All three write the same bytes for the same archive where `SOURCE_DATE_EPOCH` is set.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from launcher.execute.images.failure import Failure
+
+COMPRESSORS = ("zstd", "lz4", "gzip", "lzo", "xz")
+_LEVELS = {"zstd": "level=1", "gzip": "level=1", "lzo": "algorithm=lzo1x_1", "lz4": "", "xz": ""}
+_PIPE = 1 << 20
+
+
+def words(program: str, compressor: str, jobs: int, out: Path) -> list[str]:
+    """The command that reads the archive from its standard input."""
+    if program == "tar2sqfs":
+        extra = ["-X", _LEVELS[compressor]] if _LEVELS[compressor] else []
+        defaults = ["--defaults", "uid=0,gid=0,mode=0755,mtime=0"]
+        return [program, "-q", "-f", "-c", compressor, *extra, "-j", str(jobs), *defaults, str(out)]
+    own = ["-comp", compressor, "-no-progress", "-quiet", "-all-root", "-root-mode", "755", "-root-time", "0"]
+    own += ["-processors", str(jobs), "-mem", "128M", "-mkfs-time", "0"]
+    return [program, *own, str(out)] if program == "sqfstar" else [program, "-", str(out), "-tar", "-noappend", *own]
+
+
+def program(path: str) -> str:
+    """The quickest of them on `path`. Raises Failure where there is none."""
+    found = next((name for name in ("tar2sqfs", "sqfstar", "mksquashfs") if shutil.which(name, path=path)), None)
+    if found is None:
+        advice = "install squashfs-tools-ng (`tar2sqfs`), or squashfs-tools 4.5 or newer"
+        raise Failure("faulty", "no program here makes squashfs files", advice)
+    return found
+
+
+@dataclass
+class Squash:
+    """The program at work; `write` is what goes into it. Started anew by `restart`."""
+
+    environ: Mapping[str, str]
+    out: Path
+    compressor: str = "zstd"
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    _process: subprocess.Popen[bytes] | None = None
+    _said: IO[bytes] | None = None
+
+    def restart(self) -> None:
+        """Ends what runs, and begins from nothing."""
+        self.kill()
+        self.out.unlink(missing_ok=True)
+        made = words(program(self.environ.get("PATH", os.defpath)), self.compressor, self.jobs, self.out)
+        env = {**self.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"}
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the program)
+        self._process = subprocess.Popen(
+            made, stdin=subprocess.PIPE, stdout=self._said, stderr=self._said, env=env, bufsize=_PIPE
+        )
+
+    def write(self, content: bytes) -> int:
+        """Raises Failure where the program has ended: it says why."""
+        stdin: Any = self._process.stdin if self._process else None
+        try:
+            return int(stdin.write(content))
+        except BrokenPipeError:
+            raise self._failure() from None
+
+    def close(self) -> None:
+        """The end of the archive. Raises Failure where the program fails, or says that it left something out."""
+        process, said = self._process, self._said
+        if process is None or said is None or process.stdin is None:
+            return
+        try:
+            process.stdin.close()
+        except BrokenPipeError:
+            raise self._failure() from None
+        if process.wait() != 0:
+            raise self._failure()
+        text = self._text()
+        if "skip" in text.lower():
+            raise Failure("faulty", f"the squashfs writer left something out: {text}")
+        self._drop()
+
+    def kill(self) -> None:
+        """Ends the program, whatever it is at."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdin is not None:
+                _quietly(self._process.stdin.close)
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._said is not None:
+            self._said.close()
+        self._process = self._said = None
+
+    def _text(self) -> str:
+        if self._said is None:
+            return ""
+        self._said.seek(0)
+        lines = self._said.read().decode("utf-8", "replace").strip().splitlines()
+        return "; ".join(lines[-3:])
+
+    def _failure(self) -> Failure:
+        if self._process is not None:
+            self._process.wait()
+        text = self._text()
+        full = "No space left" in text or "ENOSPC" in text
+        advice = f"make room in `{self.out.parent}`" if full else None
+        return Failure(
+            "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
+        )
+
+
+def _quietly(call: Callable[[], None]) -> None:
+    try:
+        call()
+    except OSError:
+        return

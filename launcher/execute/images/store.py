@@ -1,0 +1,197 @@
+"""The store: image files by what they are made from, each made once, by one process, whole or not at all.
+
+`NAME-DIGEST.sqsh` is the image of that manifest, `NAME-DIGEST.json` what it came from. What is under way has names
+with a dot in front and is taken up again by the next who wants the image.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from launcher.execute.held import Held, held
+from launcher.execute.images import inspect
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.fetch import Fetched
+from launcher.execute.images.flatten import Flat
+from launcher.execute.images.locks import digest
+from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.images.squash import Squash
+from launcher.execute.world import World
+from launcher.images import enroot
+from launcher.images.reference import Reference
+from launcher.run import files
+
+PATIENCE = 4 * 3600.0
+"""Seconds that an import of another is waited for: longer than any takes."""
+
+ROOM = 3
+"""Free bytes that are wanted for each that is downloaded: the layers, and the file made from them."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An image file of the store, and what is known of where it came from."""
+
+    path: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    @property
+    def used(self) -> float:
+        """When somebody wanted it last, in seconds since the epoch."""
+        return self.path.with_suffix(".json").stat().st_mtime if self.facts else self.path.stat().st_mtime
+
+
+@dataclass
+class Store:
+    """Image files in `folder`. `told` hears of waits, `progress` of what is under way."""
+
+    world: World
+    folder: Path
+    registry: Registry
+    compressor: str = "zstd"
+    mode: int = 0o644
+    told: Told = lambda text: None
+    progress: Told = lambda text: None
+    _come: int = field(default=0)
+
+    def path(self, wanted: Reference, remote: Remote) -> Path:
+        """Where the image is, or will be."""
+        name = wanted.repository.rpartition("/")[2]
+        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}.sqsh"
+
+    def found(self, wanted: Reference, arch: str) -> tuple[Path, Remote]:
+        """The path of the image for nodes of `arch`, and what the registry has. Raises Failure."""
+        remote = self.registry.image(wanted, arch)
+        if arch and remote.config.arch != arch:
+            message = f"`{wanted.repository}{wanted.version}` is for {remote.config.arch}, and {arch} is wanted"
+            raise Failure("platform", message)
+        return self.path(wanted, remote), remote
+
+    def ensure(self, wanted: Reference, arch: str) -> Path:
+        """The path of the image, made where it is not there. Raises Failure and OSError."""
+        path, remote = self.found(wanted, arch)
+        if not self._good(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = path.with_name(f".{path.stem}.lock")
+            try:
+                with held(self.world, lock, f"importing {wanted.repository}{wanted.version}", PATIENCE, self.told):
+                    if not self._good(path):
+                        self._make(wanted, remote, path)
+            except Held as error:
+                raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
+        self._touch(path)
+        return path
+
+    def all(self) -> Iterator[Stored]:
+        """Every image file of the store, by name."""
+        for path in sorted(self.folder.glob("*.s*")) if self.folder.is_dir() else ():
+            if path.suffix in (".sqsh", ".sif") and not path.name.startswith("."):
+                yield Stored(path, _facts(path))
+
+    def left(self) -> Iterator[Path]:
+        """What imports that ended badly left, and nobody works on."""
+        for path in sorted(self.folder.glob(".*")) if self.folder.is_dir() else ():
+            if path.suffix in (".part", ".layers"):
+                yield path
+
+    def remove(self, stored: Stored) -> None:
+        """Takes an image file away."""
+        stored.path.unlink(missing_ok=True)
+        stored.path.with_suffix(".json").unlink(missing_ok=True)
+
+    def clear(self, left: Path) -> bool:
+        """Takes away what an import left, unless somebody is at it."""
+        try:
+            with held(self.world, left.with_name(f"{left.stem}.lock"), "clearing up", 0.0):
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+        except Held:
+            return False
+        return True
+
+    def _good(self, path: Path) -> bool:
+        """Whether the file is there and whole; one that is not is made anew."""
+        try:
+            inspect.file(path)
+        except Failure:
+            return False
+        return True
+
+    def _make(self, wanted: Reference, remote: Remote, path: Path) -> None:
+        part, layers = path.with_name(f".{path.stem}.part"), path.with_name(f".{path.stem}.layers")
+        self._room(remote.manifest.size, layers, path)
+        fetched = Fetched(self.registry, wanted, layers, self._count(wanted, remote.manifest.size))
+        writer = Squash(self.world.environ, part, self.compressor)
+        try:
+            fetched.begin(tuple(reversed(remote.manifest.layers)))
+            writer.restart()
+            added = tuple(enroot.files(remote.config, str(wanted)))
+            folders = (remote.config.workdir,) if remote.config.workdir else ()
+            Flat(fetched, remote.manifest.layers, writer, added, folders, restart=writer.restart).write()  # type: ignore[arg-type]
+            writer.close()
+        finally:
+            writer.kill()
+            fetched.close()
+        self._publish(wanted, remote, part, path)
+        shutil.rmtree(layers, ignore_errors=True)
+
+    def _publish(self, wanted: Reference, remote: Remote, part: Path, path: Path) -> None:
+        """The finished file under its name, once it is known to be whole and on the disk."""
+        header = inspect.file(part).header
+        handle = os.open(part, os.O_RDONLY)
+        try:
+            os.fchmod(handle, self.mode)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        facts = {
+            "schema": 1,
+            "reference": str(wanted),
+            "digest": remote.digest,
+            "manifest": remote.manifest.digest,
+            "arch": remote.config.arch,
+            "compressor": header.compressor,
+            "sha256": digest(part, lambda text: None),
+        }
+        files.write(str(path.with_suffix(".json")), json.dumps(facts, indent=2).encode() + b"\n", self.mode)
+        part.replace(path)
+        files.sync(str(path.parent))
+
+    def _room(self, size: int, layers: Path, path: Path) -> None:
+        come = sum(each.stat().st_size for each in layers.iterdir()) if layers.is_dir() else 0
+        free, wanted = shutil.disk_usage(self.folder).free, ROOM * size - come
+        if free < wanted:
+            message = f"`{self.folder}` has {free >> 20} MiB free, and {wanted >> 20} MiB are wanted for `{path.name}`"
+            raise Failure("full", message, "`launch images prune` makes room")
+
+    def _count(self, wanted: Reference, whole: int) -> Callable[[int], None]:
+        def count(size: int) -> None:
+            self._come += size
+            self.progress(f"{wanted.repository}{wanted.version}: {self._come >> 20} of {whole >> 20} MiB")
+
+        self._come = 0
+        return count
+
+    def _touch(self, path: Path) -> None:
+        try:
+            os.utime(path.with_suffix(".json"))
+        except OSError:
+            return  # another's file, or a store that is read-only for us
+
+
+def _facts(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.with_suffix(".json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

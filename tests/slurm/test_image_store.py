@@ -1,0 +1,32 @@
+"""A container started from a `.sqsh` that we made out of a registry's layers, as of one by `enroot import`."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+from tests.testbed import image, oci, registry
+from tests.testbed.bed import Bed
+
+
+def layer(root: Path) -> bytes:
+    """A folder as a layer."""
+    buffer = BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        archive.add(root, ".")
+    return buffer.getvalue()
+
+
+def test_a_step_starts_from_it(bed: Bed, tmp_path: Path) -> None:
+    config = {"Env": ["PATH=/opt/image/bin:/usr/bin:/bin", "COMMON=ours"], "WorkingDir": "/srv/work"}
+    made = oci.image([layer(image.root(image.TINY)), [oci.Entry("etc/greeting", b"hello\n")]], config=config)
+    with registry.registry(tmp_path) as served:
+        served.pusher.push("tiny", "1", made)
+        words = [sys.executable, "-m", "launcher", "images", "ensure", f"{served.host}/tiny:1", "--arch", "x86_64"]
+        words += ["--print-path", "--store", str(bed.shared / "store"), "--cluster", "gb300"]
+        path = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    script = 'cat /etc/greeting; echo "$COMMON"; pwd'
+    done = bed.srun("--nodes=1", f"--container-image={path}", "sh", "-c", script)
+    assert done.stdout.splitlines() == ["hello", "ours", "/srv/work"], json.dumps(done.stderr)
