@@ -47,6 +47,7 @@ _RULES = (
     flags.catalogue_missing,
     *BETWEEN,
     ports.port_privileged,
+    ports.port_taken_twice,
     mounts.mount_path,
     mounts.mount_target_twice,
     mounts.mount_target_hides,

@@ -1,12 +1,18 @@
 """Ports that cannot be listened on."""
 
+import re
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
+from launcher.model.given import Given
 from launcher.plan.ports import HTTP
+from launcher.roles.base import Replica
 from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 _PRIVILEGED = 1024
+_EVENTS = "kv-events-config"
+# vLLM binds where there is a `*` or `::`, SGLang (0.5.23) at 0.0.0.0 too; each rank adds its number.
+_BOUND = re.compile(r"tcp://(?:\*|\[?::\]?|0\.0\.0\.0):([0-9]{1,5})")
 
 
 def port_privileged(case: Case) -> Iterator[Diagnostic]:
@@ -40,3 +46,40 @@ def port_privileged(case: Case) -> Iterator[Diagnostic]:
                 Severity.WARNING,
                 help=f"use one from {_PRIVILEGED} on",
             )
+
+
+def port_taken_twice(case: Case) -> Iterator[Diagnostic]:
+    """Two workers on one node would publish KV events on one port
+
+    `kv-events-config` gives every replica of a role the same port; the second on a node ends with "address already in
+    use". `kv_events = true` gives each a port of its own.
+
+        [roles.worker]
+        kv_events = true
+    """
+    taken: dict[int, list[range]] = {}
+    told: set[str] = set()
+    for replica in case.outline.replicas:
+        ports = _published(case, replica)
+        for node in replica.nodes if ports else ():
+            others = taken.setdefault(node, [])
+            clash = any(ports.start < other.stop and other.start < ports.stop for other in others)
+            others.append(ports)
+            if clash and replica.role.name not in told:
+                told.add(replica.role.name)
+                yield Diagnostic(
+                    "port-taken-twice",
+                    f"two workers on a node would publish KV events on port {ports.start}",
+                    replica.role.place(*Given(replica.role).at(_EVENTS), part="key"),
+                    help="say `kv_events = true` in its place: each worker then has a port of its own",
+                )
+
+
+def _published(case: Case, replica: Replica) -> range:
+    """The ports on which a replica's ranks publish, as its flags say."""
+    found = _BOUND.fullmatch(str(Given(replica.role).table(_EVENTS).get("endpoint", "")))
+    if found is None or replica.role.mode is None:
+        return range(0)
+    endpoints = case.adapters[replica.role.manifest.adapter].endpoints(replica)
+    first = int(found[1])
+    return range(first, first + sum(endpoint.ranks for endpoint in endpoints))

@@ -1,10 +1,12 @@
 """vLLM: flags that need or exclude one another (`entrypoints/common/cli_args.py`, `config/vllm.py`)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from launcher.checks.case import Case
 from launcher.checks.rules.said import code, marked, said, since
 from launcher.checks.rules.vllm_parallel import VLLM
+from launcher.roles.vllm_kv import connectors
 from launcher.text.diagnostic import Diagnostic, Label
 
 _ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
@@ -84,14 +86,16 @@ def vllm_offloading(case: Case) -> Iterator[Diagnostic]:
     """
     for one in said(case, VLLM):
         table = one.table("kv-transfer-config")
-        connector = table.get("kv_connector")
-        if not isinstance(connector, str) or not since(one.catalogue, 0, 15):
+        connector = next(iter(connectors(one)), None)
+        if connector is None or not since(one.catalogue, 0, 15):
             continue
         sized = one.value("kv-offloading-size") is not None
         if sized and connector != "OffloadingConnector":
             message = f"`kv-offloading-size` takes the place of the connector `{connector}`"
             help_ = "use `MultiConnector` with both, or take one out"
-            yield one.finding(code(vllm_offloading), message, "kv-offloading-size", help_, "kv-transfer-config")
+            finding = one.finding(code(vllm_offloading), message, "kv-offloading-size", help_, "kv-transfer-config")
+            label = Label(one.role.place("kv", part="key"), "that is this")
+            yield marked(finding, label) if one.role.kv else finding
         extra = table.get("kv_connector_extra_config")
         size = extra.get("cpu_bytes_to_use") if isinstance(extra, dict) else None
         if connector == "OffloadingConnector" and not sized and not size:
@@ -109,19 +113,16 @@ def vllm_allocator(case: Case) -> Iterator[Diagnostic]:
     Source: vLLM 0.33 `config/vllm.py:1268-1305`; 0.27 on.
     """
     for one in said(case, VLLM):
-        connector = one.table("kv-transfer-config").get("kv_connector")
+        connector = next(iter(connectors(one)), None)
         moves = _EXPANDABLE in one.role.env.get(_ALLOCATOR, "")
         if not connector or not moves or one.on("enable-cumem-allocator") or one.on("enable-sleep-mode"):
             continue
-        finding = one.finding(
-            code(vllm_allocator),
-            f"the connector `{connector}` cannot register memory that `{_EXPANDABLE}` moves",
-            "kv-transfer-config",
-            f"take `{_EXPANDABLE}` out of `{_ALLOCATOR}`",
-            field="kv_connector",
-        )
-        label = Label(one.role.place("env", _ALLOCATOR), "set here")
-        yield marked(finding, label)
+        message = f"the connector `{connector}` cannot register memory that `{_EXPANDABLE}` moves"
+        help_ = f"take `{_EXPANDABLE}` out of `{_ALLOCATOR}`"
+        finding = one.finding(code(vllm_allocator), message, "kv-transfer-config", help_, field="kv_connector")
+        if one.role.kv:
+            finding = replace(finding, place=one.role.place("kv", part="key"))
+        yield marked(finding, Label(one.role.place("env", _ALLOCATOR), "set here"))
 
 
 RULES = (vllm_tool_choice, vllm_logging, vllm_speculation, vllm_numa, vllm_offloading, vllm_allocator)
