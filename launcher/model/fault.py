@@ -142,9 +142,15 @@ def _instead(flag: Flag, item: Any) -> str | None:
     """How to write `item` so that the flag takes it, where that is plain."""
     if flag.kind == "str" and type(item) in (int, float) and (not flag.choices or str(item) in flag.choices):
         return f'write it in quotes: `{flag.key} = "{item}"`'
-    if isinstance(item, str) and flag.kind in ("int", "float") and re.fullmatch(r"-?[0-9]+", item):
+    if not isinstance(item, str) or flag.kind not in ("int", "float"):
+        return None
+    if re.fullmatch(r"-?[0-9]+" + r"(\.[0-9]+)?" * (flag.kind == "float"), item):
         return f"write it without quotes: `{flag.key} = {item}`"
-    return None
+    if flag.choices or flag.also or flag.suffixes or flag.arity is not None or flag.joined is not None:
+        # What it takes is said already, or is not one number.
+        return None
+    known = flag.default if isinstance(flag.default, int | float) else "…"
+    return f"write a number: `{flag.key} = {known}`"
 
 
 def _textual(flag: Flag, path: Path, word: str) -> Iterator[Fault]:
