@@ -132,7 +132,6 @@ AUDITS: Mapping[str, Audit] = {
     "image-of-other-nodes": images.image_of_other_nodes,
     "image-lacks-program": images.image_lacks_program,
     "image-version": images.image_version,
-    "variable-shadowed": images.variable_shadowed,
     "driver-refused": images.driver_refused,
     "image-moved": locks.image_moved,
     "image-unlocked": locks.image_unlocked,

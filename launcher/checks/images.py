@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from launcher.images import reference
-from launcher.images.reference import Daemon, number
+from launcher.images.reference import Daemon
 from launcher.images.reference import File as ImageFile
 from launcher.images.require import cuda, required, unmet
 from launcher.model.facts import Answer, Facts, Header, Image, Question, Tag
 from launcher.model.job import Job, Role
-from launcher.plan.starter import early
 from launcher.plan.step import Plan
 from launcher.run.record import record
 from launcher.run.script import OPEN
@@ -119,26 +118,6 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             yield _finding("image-version", use, message, advice, Severity.WARNING)
 
 
-def variable_shadowed(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
-    """The image sets a variable that the role sets as well, and the image's value wins
-
-    pyxis gives a container the image's environment above the job's, but for the variables it is told by name. Values
-    of several lines and those of `env_from` cannot be named, and pyxis before 0.15 takes no names at all.
-    """
-    if job.cluster.runtime != "pyxis":
-        return
-    for use in uses(job, plan, facts):
-        if use.image is None:
-            continue
-        theirs = dict(each.partition("=")[::2] for each in use.image.env)
-        for name, path in _unnamed(use.role, job):
-            if name in theirs:
-                message = f"role `{use.role.name}` sets `{name}`, and so does its image, whose value wins"
-                place = use.role.place(*path)
-                advice = f"the image has `{theirs[name][:60]}`; set it in the preamble: `export {name}=…`"
-                yield Diagnostic("variable-shadowed", message, place, help=advice, exit=4)
-
-
 def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """The image wants a newer GPU driver than the nodes have
 
@@ -205,15 +184,6 @@ def _programs(role: Role, words: tuple[str, ...]) -> list[str]:
         return []
     first = words[0] if words else ""
     return [*role.manifest.program.needs, *([first] if first and OPEN not in first else [])]
-
-
-def _unnamed(role: Role, job: Job) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """Variables of a role that reach its container without being named, and where they were written."""
-    version = number(job.cluster.versions.pyxis or "")
-    old = bool(version) and version < _ENV_SINCE
-    named = ((name, value) for name, value in role.env.items() if not early(name))
-    yield from ((name, ("env", name)) for name, value in named if old or "\n" in value)
-    yield from ((name, ("env_from", index)) for index, name in enumerate(role.env_from))
 
 
 def _finding(

@@ -90,18 +90,20 @@ def make(root: Shared, cluster: Cluster) -> tuple[str, ...]:
     return (*source, *_switches(True), _mounts(root.step), *_env(root.step, cluster), "--container-workdir=/")
 
 
-def inside(step: Step, words: tuple[str, ...] | None = None) -> tuple[str, ...]:
+def inside(step: Step, cluster: Cluster, words: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """What the container runs: the role's command (or `words`) behind preamble, GPU mask and its own variables."""
     inner = {name: seen(value) for name, value in step.env.items() if early(name)}
-    given = (*step.env_from, *(name for name in step.env if not early(name) and "\n" in step.env[name]))
+    given = (*step.env_from, *(name.removeprefix(PREFIX) for name in variables(step, cluster) if _second(name)))
     first = ("sh", f"{RUN}/{GIVEN}", " ".join(given)) if given else ()
     return enter(step, RUN, inner, tuple(map(seen, step.words if words is None else words)), first)
 
 
-def variables(step: Step) -> dict[str, str]:
-    """The step's variables in the environment of `srun`, those of several lines by their second name."""
+def variables(step: Step, cluster: Cluster) -> dict[str, str]:
+    """The step's variables in the environment of `srun`: those that cannot be named to pyxis by their second name."""
+    version = number(cluster.versions.pyxis or "")
+    nameless = bool(version) and version < _ENV_SINCE
     found = {name: seen(value) for name, value in step.env.items() if not early(name)}
-    return {PREFIX + name if "\n" in value else name: value for name, value in found.items()}
+    return {PREFIX + name if nameless or "\n" in value else name: value for name, value in found.items()}
 
 
 def seen(text: str) -> str:
@@ -138,8 +140,9 @@ def _mount(mount: Mount) -> str:
 
 def _env(step: Step, cluster: Cluster) -> tuple[str, ...]:
     """The names whose values must win over the image's own; a second name needs not."""
-    names = [name for name in variables(step) if not name.startswith(PREFIX)]
-    version = number(cluster.versions.pyxis or "")
-    if not names or (version and version < _ENV_SINCE):
-        return ()
-    return (f"--container-env={','.join(names)}",)
+    names = [name for name in variables(step, cluster) if not _second(name)]
+    return (f"--container-env={','.join(names)}",) if names else ()
+
+
+def _second(name: str) -> bool:
+    return name.startswith(PREFIX)

@@ -112,11 +112,11 @@ def parts(root: Shared, batch: Batch) -> list[tuple[int, ...]]:
 
 
 def _pyxis(step: Step, cluster: Cluster, root: Shared | None) -> _Words:
-    return (*pyxis.container(step, cluster, root), "--", *pyxis.inside(step))
+    return (*pyxis.container(step, cluster, root), "--", *pyxis.inside(step, cluster))
 
 
 def _make(root: Shared, cluster: Cluster, step: Step) -> _Words:
-    return (*pyxis.make(root, cluster), "--", *(pyxis.inside(step) if root.setup else step.words))
+    return (*pyxis.make(root, cluster), "--", *(pyxis.inside(step, cluster) if root.setup else step.words))
 
 
 def _enroot(plan: Plan, cluster: Cluster, roots: Sequence[Shared]) -> Sequence[Root]:
@@ -150,7 +150,7 @@ RUNTIMES: Mapping[str, Runtime] = {
     "pyxis": Runtime(
         _pyxis,
         _make,
-        lambda step, cluster: pyxis.variables(step),
+        pyxis.variables,
         _enroot,
         files=(*enter.FILES, *pyxis.FILES),
         prefix=pyxis.PREFIX,

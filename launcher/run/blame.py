@@ -78,9 +78,12 @@ def _log(running: Running, run: str) -> Dict[str, Any]:
 def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]:
     """What the tasks of a step wrote: of the one that ended first, as `srun` tells. Else what `srun` itself said."""
     written = {output: excerpt(os.path.join(run, output), 0) for output in step.outputs}
-    first = _first(os.path.join(run, name))
-    order = sorted(step.outputs, key=lambda output: output != "logs/%s.%s.log" % (step.name, first))
-    telling = [output for output in order if written[output].first_error] or [o for o in order if written[o].last_lines]
+    first = "logs/%s.%s.log" % (step.name, _first(os.path.join(run, name)))
+    if first in written and written[first].last_lines:
+        # Killed from outside it says nothing of an error; what others complain of came before, or is its consequence.
+        telling = [first]
+    else:
+        telling = [o for o in written if written[o].first_error] or [o for o in written if written[o].last_lines]
     if not telling:
         return {"log": name, "first_error": said.first_error, "last_lines": said.last_lines}
     chosen = written[telling[0]]

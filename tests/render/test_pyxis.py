@@ -136,12 +136,12 @@ def test_making_a_root_by_a_preamble():
 )
 def test_inside(fields, expected):
     made = step(words=("serve", f"--at={ref('run')}/x"), **fields)
-    assert words(inside(made)) == ["sh", "/launch/setup/_enter.sh", "worker-0", *expected]
+    assert words(inside(made, on())) == ["sh", "/launch/setup/_enter.sh", "worker-0", *expected]
 
 
 def test_paths_are_those_of_the_container():
     assert seen(f"{ref('python')} {ref('run')}/a {ref('ip', 0)} {{run}}") == f"python3 /launch/a {ref('ip', 0)} {{run}}"
-    assert variables(step(env={"A": f"{ref('run')}/a", "PATH": "/x"})) == {"A": "/launch/a"}
+    assert variables(step(env={"A": f"{ref('run')}/a", "PATH": "/x"}), on()) == {"A": "/launch/a"}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_image_that_cannot_be_named_is_refused(reference, enroot, said):
 
 def test_secrets_are_never_words():
     made = step(env_from=("HF_TOKEN", "B"), setup="setup/w.sh", writable=True)
-    found = (*container(made, on()), *inside(made))
+    found = (*container(made, on()), *inside(made, on()))
     # Their names alone, for the one program that gives them back.
     assert [shown(word) for word in found if "HF_TOKEN" in word] == ["HF_TOKEN B"]
     assert found[found.index("HF_TOKEN B") - 1] == "/launch/setup/_given.sh"
@@ -198,6 +198,13 @@ def test_values_get_their_own_names_back(shell, given_, image, tmp_path_factory)
 
 def test_a_value_of_several_lines_goes_by_a_second_name():
     made = step(env={"A": "1", "B": "one\nHOME=/evil"})
-    assert variables(made) == {"A": "1", f"{PREFIX}B": "one\nHOME=/evil"}
+    assert variables(made, on()) == {"A": "1", f"{PREFIX}B": "one\nHOME=/evil"}
     assert "--container-env=A" in words(container(made, on()))
-    assert words(inside(made))[3:6] == ["sh", "/launch/setup/_given.sh", "B"]
+    assert words(inside(made, on()))[3:6] == ["sh", "/launch/setup/_given.sh", "B"]
+
+
+def test_a_pyxis_that_takes_no_names_is_told_none():
+    made, old = step(env={"A": "1", "PATH": "/x"}, env_from=("T",)), on(pyxis="0.14.0")
+    assert variables(made, old) == {f"{PREFIX}A": "1"}
+    assert names(words(container(made, old))) == []
+    assert words(inside(made, old))[3:6] == ["sh", "/launch/setup/_given.sh", "T A"]

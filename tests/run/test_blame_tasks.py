@@ -49,3 +49,10 @@ def test_where_no_task_wrote_anything_srun_is_told(tmp_path: Path) -> None:
     found = told(tmp_path, "srun: error: Unable to create step for job 7: Invalid generic resource\n", "", "")
     assert found["log"] == "logs/ranks.log"
     assert found["first_error"] == "srun: error: Unable to create step for job 7: Invalid generic resource"
+
+
+def test_the_task_that_ended_first_counts_though_others_complain(tmp_path: Path) -> None:
+    said = "srun: error: node2: task 1: Killed\nsrun: error: node1: task 0: Exited with exit code 9\n"
+    found = told(tmp_path, said, "ConnectionError: lost a peer\n", "serving\n")
+    assert found["log"] == "logs/ranks.1.log"
+    assert found["last_lines"] == ["serving", *said.splitlines()]

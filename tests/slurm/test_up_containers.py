@@ -1,15 +1,17 @@
 """`launch up` in containers on a real Slurm: the stand-in for pyxis, and the real Apptainer."""
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.slurm import containers, ranks
 from tests.slurm.containers import AGGREGATE, CPUS, as_rendered, leavings, masks, over, recorded
-from tests.slurm.deployment import Site
-from tests.testbed.bed import Bed
+from tests.slurm.deployment import Deployed, Site
+from tests.testbed.bed import Bed, until
 
 APART = """\
 schema = 1
@@ -93,7 +95,29 @@ def test_ranks_of_one_step_serve(site: Site) -> None:
     assert len({each["space"] for each in said}) == 1
     assert all(each["made"] and each["gpus"] == "0,1,2,3,4,5,6,7" for each in said)
     assert all(each["server"] for each in said)
-    over(run)
+    # The end of one rank is the end of all, and the one that was first is named though others ended after it.
+    os.kill(pid(run, "worker-0", "node2"), signal.SIGKILL)
+    outcome = run.outcome()
+    assert (outcome["state"], outcome["exit"], outcome["first"]["step"]) == ("failed", 7, "worker-0")
+    assert outcome["first"]["log"] in ("logs/worker-0.2.log", "logs/worker-0.3.log")
+    run.gone()
+    assert leavings(run) == []
+
+
+def pid(run: Deployed, child: str, node: str) -> int:
+    """A task of a child on a node."""
+    return int(next((run.path / "pids").glob(f"{child}.{node}.*")).name.rpartition(".")[2])
+
+
+def test_an_end_while_an_image_is_unpacked_is_no_fault_of_the_image(site: Site) -> None:
+    run = site.started(text=AGGREGATE)
+    # Under pyxis a step unpacks the image now, and says as it is ended what it says of a broken one.
+    until(lambda: len([event for event in run.events if event["event"] == "start"]) > 1 or None)
+    site.launch("down", run.name)
+    outcome = run.outcome()
+    assert (outcome["state"], outcome["exit"], outcome["hint"]) == ("stopped", 0, None)
+    run.gone()
+    assert leavings(run) == []
 
 
 def test_steps_have_the_share_of_cpus_that_was_planned(site: Site) -> None:

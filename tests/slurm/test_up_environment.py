@@ -22,9 +22,33 @@ ODD = {json.dumps(ODD)}
 LINES = {json.dumps(LINES)}
 BOTH = {json.dumps("mine" + LINES)}
 EMPTY = ""
+LANG = "de_DE.UTF-8"
 """
 GIVEN = ("TOKEN", "KEY", "COMMON")
 SHELL = {"TOKEN": SECRET, "KEY": KEY, "COMMON": f"{SECRET}\nwins", "MY_OTHER": "stays-at-home"}
+
+
+HOSTILE = {
+    "PYXIS_CONTAINER_IMAGE": "/nope.sqsh",
+    "PYXIS_CONTAINER_NAME": "of-the-shell",
+    "PYXIS_CONTAINER_MOUNTS": "/nope:/nope",
+    "PYXIS_CONTAINER_WORKDIR": "/nope",
+    "PYXIS_CONTAINER_REMAP_ROOT": "1",
+    "PYXIS_CONTAINER_SAVE": "/tmp/saved.sqsh",
+    "ENROOT_LOGIN_SHELL": "n",
+    "ENROOT_REMAP_ROOT": "y",
+    "APPTAINER_BIND": "/nope",
+    "APPTAINERENV_TOKEN": "of the shell",
+    "SLURM_NTASKS": "7",
+    "SLURM_EXPORT_ENV": "NONE",
+    "SLURM_EXCLUSIVE": "user",
+    "SRUN_CPUS_PER_TASK": "99",
+    "SBATCH_PARTITION": "nosuch",
+    "SALLOC_PARTITION": "nosuch",
+    "LD_LIBRARY_PATH": "/of/the/host",
+    "LC_ALL": "C",
+}
+"""What a shell may have exported: each of these would change the job or its steps (rules of pyxis and Slurm)."""
 
 
 @pytest.fixture(params=["pyxis", "apptainer"])
@@ -40,14 +64,16 @@ def environment(run: Deployed, child: str) -> dict[str, str]:
 
 def test_values_arrive_to_the_byte_and_secrets_stand_nowhere(site: Site) -> None:
     pyxis = 'runtime = "pyxis"' in site.file.read_text()
-    site.launch("up", site.recipe(RECIPE), "--wait", env=SHELL)
+    site.launch("up", site.recipe(RECIPE), "--wait", env={**HOSTILE, **SHELL})
     run = site.last()
     found = environment(run, "worker-0")
     assert {name: found[name] for name in ("ODD", "LINES", "EMPTY")} == {"ODD": ODD, "LINES": LINES, "EMPTY": ""}
     # The image has values of its own for COMMON and BOTH.
     assert {name: found[name] for name in GIVEN} == {name: SHELL[name] for name in GIVEN}
     assert found["BOTH"] == f"mine{LINES}"
-    assert not {"LEAK", "MY_OTHER"} & found.keys()
+    assert not {"LEAK", "MY_OTHER", "LC_ALL"} & found.keys()
+    assert found.get("LD_LIBRARY_PATH") in (None, "/.singularity.d/libs")
+    assert (found["LANG"], found.get("SLURM_NTASKS")) == ("de_DE.UTF-8", "1" if pyxis else None)
     assert found["HOME"] != "/evil"
     assert not [name for name in found if name.startswith(("LAUNCH__", "PYXIS_", "SBATCH_"))]
     if pyxis:
