@@ -38,7 +38,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_quoted_blocks_are_closed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert len(re.findall(r"^<!-- (?:\$ launch|file) ", text, re.MULTILINE)) == len(BLOCK.findall(text))
+    assert len(re.findall(r"^<!-- (?:\$ launch|file|causes) ", text, re.MULTILINE)) == len(BLOCK.findall(text))
 
 
 def undocumented(name: str, schema: Any, path: str = "") -> Iterator[str]:

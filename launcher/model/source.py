@@ -22,7 +22,7 @@ DEPTH = 16
 FILE_KEYS = ("extends", "variants", "on")
 """Keys of a file that are about its layers."""
 
-_VARIANT = re.compile("(.+):([A-Za-z0-9][A-Za-z0-9_.-]*)", re.DOTALL)
+_VARIANT = re.compile("(.+):([A-Za-z0-9][A-Za-z0-9_.-]*|)", re.DOTALL)
 
 
 @record

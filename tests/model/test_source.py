@@ -90,7 +90,7 @@ SPLIT = [
     ("a:b.toml:c", ("a:b.toml", "c")),
     ("a:b/r.toml", ("a:b/r.toml", None)),
     (":low", (":low", None)),
-    ("r.toml:", ("r.toml:", None)),
+    ("r.toml:", ("r.toml", "")),
 ]
 
 
