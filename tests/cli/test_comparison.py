@@ -58,7 +58,7 @@ step router
 def test_steps_that_come_and_go(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "plan", "quickstart", "--set", "roles.worker.replicas=1", "--diff", "quickstart")
     assert status == 1
-    assert "- step worker-1\n-   {python} -m launcher.sim\n" in out
+    assert "- step worker-1\n-   {python} {run}/sim.pyz\n" in out
     assert "-   --worker-urls http://{ip0}:6100 http://{ip0}:6132\n+   --worker-urls http://{ip0}:6100\n" in out
 
 

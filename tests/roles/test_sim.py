@@ -19,8 +19,8 @@ def planned(*roles: Role, **fields: Any) -> Plan:
 
 def started(step: Step) -> Settings:
     """The settings the simulated engine reads from the step's words."""
-    assert step.words[:3] == (ref("python"), "-m", "launcher.sim")
-    return settings(step.words[3:])
+    assert step.words[:2] == (ref("python"), f"{ref('run')}/sim.pyz")
+    return settings(step.words[2:])
 
 
 def test_an_aggregate_worker():
