@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from launcher.checks import images, locks, site
 from launcher.checks.remedy import remedy, unknown
-from launcher.model.facts import Answer, Facts, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
 from launcher.plan.step import Plan, Step
 from launcher.run.script import bind, ref
-from launcher.text.diagnostic import Diagnostic, Place
+from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 Finding = Diagnostic | Question
 Audit = Callable[[Job, Plan, Facts], Iterator[Finding]]
@@ -103,6 +103,37 @@ def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
                 )
 
 
+def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """The program on this machine is another version than is checked
+
+    Flags are checked against the catalogue of the version that recipe, image alias or role manifest say. Without
+    containers the program comes from this machine, where pip left its version beside it. This is a warning.
+    """
+    for step in plan.steps if plan.batch is None else ():
+        role = next(role for role in job.roles if role.name == step.role)
+        if role.version is None or role.catalogue is None:
+            continue
+        question = Installed(step.words[0], _distribution(role), _first(step))
+        answer = facts.get(question)
+        if answer is None:
+            yield question
+        elif answer.yes and answer.text != role.version:
+            yield Diagnostic(
+                "program-version",
+                f"role `{role.name}` runs {role.manifest.program.name} {answer.text}, and {role.version} is checked",
+                _role_place(job, role),
+                Severity.WARNING,
+                notes=(f"looked on {answer.where}",),
+                help=f'say `version = "{answer.text}"` in the role, or install {role.version}',
+            )
+
+
+def _distribution(role: Role) -> str:
+    """What pip calls the role's program: as its manifest says to install it, else by its own name."""
+    first = next(iter(role.manifest.program.packages), role.manifest.program.name or "")
+    return first.partition("==")[0]
+
+
 def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """A preamble is no shell that bash can parse
 
@@ -120,6 +151,7 @@ AUDITS: Mapping[str, Audit] = {
     "port-in-use": port_in_use,
     "variable-absent": variable_absent,
     "program-absent": program_absent,
+    "program-version": program_version,
     "setup-syntax": setup_syntax,
     "partition-unusable": site.partition_unusable,
     "time-over-limit": site.time_over_limit,

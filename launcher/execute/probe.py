@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from launcher.model.facts import (
     Facts,
     Folder,
     Header,
+    Installed,
     Module,
     Mpis,
     Options,
@@ -126,6 +128,24 @@ def _module(question: Module) -> Answer:
     return Answer(yes=found, text="" if found else f"`{question.python}` has no module `{question.name}`")
 
 
+def _installed(question: Installed) -> Answer:
+    path = os.environ.get("PATH", os.defpath)
+    found = shutil.which(
+        question.program, path=path if question.first is None else f"{question.first}{os.pathsep}{path}"
+    )
+    # Where an environment's programs are links, they are its own: what they lead to is not looked at.
+    home = Path(found).parent.parent if found else None
+    for folder in home.glob("lib/python3*/*-packages/*.dist-info") if home else ():
+        name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+        if _plain(name) == _plain(question.name):
+            return Answer(yes=True, text=version)
+    return Answer(yes=False)
+
+
+def _plain(distribution: str) -> str:
+    return re.sub("[-_.]+", "-", distribution).lower()
+
+
 def _folder(question: Folder) -> Answer:
     path = config(os.environ) if question.kind == "config" else _data()
     return Answer(yes=path is not None, text=str(path or ""))
@@ -170,6 +190,7 @@ _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Variable: _variable,
     Program: _program,
     Module: _module,
+    Installed: _installed,
     Syntax: _syntax,
     Folder: _folder,
     Partitions: answers_of_slurm.partitions,

@@ -37,6 +37,18 @@ class Module:
 
 
 @record
+class Installed:
+    """Which version of the distribution `name` is in the environment of a program? The answer's text is the version.
+
+    `program` and `first` are as `Program` has them.
+    """
+
+    program: str
+    name: str
+    first: str | None = None
+
+
+@record
 class Syntax:
     """Is `text` shell that bash can parse?"""
 
@@ -94,7 +106,21 @@ class Header:
     packages: tuple[str, ...] = ()
 
 
-Question = Port | Variable | Program | Module | Syntax | Folder | Partitions | Options | Mpis | Accounts | Tag | Header
+Question = (
+    Port
+    | Variable
+    | Program
+    | Module
+    | Installed
+    | Syntax
+    | Folder
+    | Partitions
+    | Options
+    | Mpis
+    | Accounts
+    | Tag
+    | Header
+)
 
 
 @record

@@ -1,18 +1,20 @@
 """Audits: what they ask, and what they say once they know. The world is a dictionary here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from launcher.checks.audit import AUDITS, audit
+from launcher.model.catalogue import Catalogue
 from launcher.model.cluster import Cluster
-from launcher.model.facts import Answer, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.facts import Answer, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import WORKERS, Job, Origin, Origins, Role
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import Recipe
 from launcher.plan.step import Plan, Step
 from launcher.run.script import ref
-from launcher.text.diagnostic import Diagnostic
+from launcher.text.diagnostic import Diagnostic, Severity
 from launcher.text.document import KeyPath
 from launcher.text.parse import parse
 
@@ -25,7 +27,13 @@ def job(recipe: str = "", setup: str | None = None, env_from: tuple[str, ...] = 
     paths += [("ports", key) for key in document.data.get("ports", {})]
     origins = Origins({path: (Origin(document, path, "recipe"),) for path in paths}, document)
     manifest = Manifest.model_validate(
-        {"schema": 1, "name": "m", "about": "x", "kind": "engine", "program": {"needs": ["cat"], "version": "1.2"}}
+        {
+            "schema": 1,
+            "name": "m",
+            "about": "x",
+            "kind": "engine",
+            "program": {"name": "m", "needs": ["cat"], "version": "1.2"},
+        }
     )
     roles = tuple(
         Role(name, WORKERS.get(name), manifest, Origins({}, document), setup=setup, env_from=env_from)
@@ -156,6 +164,20 @@ def test_one_fault(question: Question, answer: Answer, code: str, message: str, 
     findings, _ = settle(job(setup="echo", env_from=("TOKEN",)), {question: answer}, plan())
     assert (findings[0].code, findings[0].message, findings[0].exit) == (code, message, status)
     assert {finding.code for finding in findings} == {code}
+
+
+def test_another_version_than_is_checked_is_a_warning() -> None:
+    known = Catalogue("m", "1.2", {})
+    work = job()
+    work = replace(work, roles=tuple(replace(role, version="1.2", catalogue=known) for role in work.roles))
+    asked = Installed("python", "m"), Installed("/opt/route", "m")
+    findings, rounds = settle(work, {asked[0]: Answer(yes=True, text="1.3"), asked[1]: busy()}, plan())
+    assert {*asked} <= {*rounds[0]}
+    (told,) = findings
+    assert (told.code, told.severity) == ("program-version", Severity.WARNING)
+    assert told.message == "role `worker` runs m 1.3, and 1.2 is checked"
+    assert told.help == 'say `version = "1.3"` in the role, or install 1.2'
+    assert settle(work, {one: Answer(yes=True, text="1.2") for one in asked}, plan())[0] == []
 
 
 def test_module_comes_with_the_words_that_install_it() -> None:

@@ -1,5 +1,6 @@
 """Answers about this machine."""
 
+import importlib.metadata
 import os
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from launcher.execute.ports import owner
 from launcher.execute.probe import answers
-from launcher.model.facts import Answer, Folder, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.facts import Answer, Folder, Installed, Module, Port, Program, Question, Syntax, Variable
 
 
 @pytest.fixture
@@ -129,6 +130,18 @@ def test_folder(monkeypatch: pytest.MonkeyPatch, kind: Any, variables: Mapping[s
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert ask(Folder(kind)) == Answer(yes=expected is not None, text=expected or "")
+
+
+def test_version_beside_a_program(tmp_path: Path) -> None:
+    own = importlib.metadata.version("smg")
+    assert ask(Installed(sys.executable, "smg")) == Answer(yes=True, text=own)
+    assert not ask(Installed(sys.executable, "no-such-thing")).yes
+    assert not ask(Installed("no-such-program", "smg")).yes
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "vllm").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "vllm").chmod(0o755)
+    (tmp_path / "lib" / "python3.12" / "site-packages" / "My_Server-1.2.post1.dist-info").mkdir(parents=True)
+    assert ask(Installed("vllm", "my-server", f"{tmp_path}/bin")) == Answer(yes=True, text="1.2.post1")
 
 
 def test_module_of_an_absent_python_is_not_our_question() -> None:
