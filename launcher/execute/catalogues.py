@@ -1,7 +1,8 @@
 """Flag catalogues on files, and what is known beside them: `flags/` in each folder of role manifests."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from pathlib import Path
 
 from launcher.execute import reading
@@ -68,11 +69,18 @@ class Catalogues:
         if path not in self._kept:
             shown = self.shown(path)
             try:
-                self._kept[path] = load(reading.document_text(path, shown))
+                self._kept[path] = self._whole(path, load(reading.document_text(path, shown)))
             except ValueError as error:
                 message = f"`{shown}` is no flag catalogue: {error}"
                 raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
         return self._kept[path]
+
+    def _whole(self, path: Path, found: Catalogue) -> Catalogue:
+        """The catalogue with that of the program's plugins, where there is one of the same version."""
+        plugins = path.parent / "plugins" / path.name
+        if not exists(plugins):
+            return found
+        return replace(found, plugins=json.loads(reading.document_text(plugins, self.shown(plugins))))
 
 
 def _names_of(document: Document) -> Names:

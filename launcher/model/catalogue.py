@@ -36,7 +36,7 @@ class Catalogue:
     beginning of a flag (argparse's `allow_abbrev`); where it `folds`, underscores in a flag's name are dashes;
     where flags are `dotted`, a field of a JSON flag may be given by itself. `glued` are spellings that take
     their value without a space (`-O3`), and the key they stand for. `types` are the classes that JSON flags
-    name (see `jsontype`).
+    name (see `jsontype`). `plugins` is what its configuration may say, where that has a catalogue too.
     """
 
     program: str
@@ -49,6 +49,7 @@ class Catalogue:
     dotted: bool = False
     glued: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def spelt(self) -> Mapping[str, Flag]:

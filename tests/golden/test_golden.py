@@ -70,6 +70,16 @@ LAYOUTS = (
     "vllm-router-nodes",
     "smg-vllm-nodes",
     "smg-vllm-grpc-pd",
+    "llm-d",
+    "llm-d:dep8",
+    "llm-d:precise",
+    "llm-d:ranks",
+    "llm-d:more-ranks",
+    "llm-d-pd",
+    "llm-d-pd:dep8",
+    "llm-d-pd:precise",
+    "llm-d-pd:ranks",
+    "llm-d-offload",
 )
 for _recipe in LAYOUTS:
     for _site in ("gb300", "h100"):

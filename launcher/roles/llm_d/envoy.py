@@ -21,7 +21,7 @@ from launcher.text.diagnostic import Diagnostic
 class Envoy(Adapter):
     """One process, told everything by its bootstrap."""
 
-    codes: ClassVar[Mapping[str, str]] = Epp.codes
+    codes: ClassVar[Mapping[str, str]] = {"not-alone": Epp.codes["not-alone"]}
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         return {HTTP: Port(base=8000), ADMIN: Port(base=9901), STATUS: Port(base=9911), **role.manifest.ports}

@@ -14,8 +14,10 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Port
 from launcher.roles.base import Adapter, Endpoint, Net, Replica, Task
 from launcher.roles.command import flags, gates, program
+from launcher.roles.llm_d import events, plugins
 from launcher.roles.llm_d.addresses import ENDPOINTS_FILE, EPP_FILE, GRPC, HEALTH, METRICS, in_run
-from launcher.roles.llm_d.picking import configuration, endpoints
+from launcher.roles.llm_d.configuring import configuration
+from launcher.roles.llm_d.picking import endpoints
 from launcher.run.script import File
 from launcher.text.diagnostic import Diagnostic
 
@@ -31,13 +33,18 @@ class Epp(Adapter):
     reads: ClassVar[frozenset[str]] = frozenset(("epp_config",))
 
     codes: ClassVar[Mapping[str, str]] = {
+        **plugins.CODES,
+        **events.CODES,
         "not-alone": """Several of what llm-d has one of
 
 What the EPP knows of prefixes and load is in the one process, and Envoy owns the public port.""",
     }
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
-        return {GRPC: Port(base=9002), HEALTH: Port(base=9003), METRICS: Port(base=9090), **role.manifest.ports}
+        found = {GRPC: Port(base=9002), HEALTH: Port(base=9003), METRICS: Port(base=9090)}
+        if events.collects(role):
+            found[events.PORT] = Port(base=5557)
+        return {**found, **role.manifest.ports}
 
     def files(self, role: Role, net: Net) -> Iterator[File]:
         yield File(ENDPOINTS_FILE, data=endpoints(net))
@@ -60,6 +67,8 @@ What the EPP knows of prefixes and load is in the one process, and Envoy owns th
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         yield from alone(role)
+        yield from plugins.findings(role, any(each.mode != "aggregate" for each in endpoints))
+        yield from events.findings(job, role, endpoints)
 
 
 def alone(role: Role) -> Iterator[Diagnostic]:

@@ -8,15 +8,12 @@ discovery alone gets no scorers, so the default ones are written out: those of l
 from collections.abc import Mapping
 from typing import Any
 
-from launcher.model.job import Mode, Role
+from launcher.model.job import Mode
 from launcher.roles.base import Net
-from launcher.roles.llm_d.addresses import ENDPOINTS_FILE, address, in_run
+from launcher.roles.llm_d.addresses import address
 
 API = "llm-d.ai/v1alpha1"
 KIND = "EndpointPickerConfig"
-
-DISCOVERY = "launch-endpoints"
-"""Name of the plugin that reads the endpoints file."""
 
 ROLE = "llm-d.ai/role"
 _ROLES: Mapping[Mode, str] = {"aggregate": "both", "prefill": "prefill", "decode": "decode"}
@@ -35,6 +32,11 @@ PREFILL, DECODE = "prefill", "decode"
 """Profiles that prefill and decode need."""
 
 
+def named(plugin: Mapping[str, Any]) -> str:
+    """What a plugin of a configuration is referred to by: its name, or its type."""
+    return str(plugin.get("name") or plugin.get("type"))
+
+
 def endpoints(net: Net) -> dict[str, Any]:
     """The endpoints file: one entry for each worker or rank; that of a decode worker is its sidecar."""
     found = []
@@ -44,22 +46,9 @@ def endpoints(net: Net) -> dict[str, Any]:
     return {"endpoints": found}
 
 
-def configuration(role: Role, net: Net) -> dict[str, Any]:
-    """The EPP's configuration: the recipe's, else the default, with discovery by the endpoints file."""
-    halves = any(each.mode != "aggregate" for each in net.endpoints)
-    given = role.epp_config if role.epp_config is not None else (_halves() if halves else _whole())
-    discovery = {
-        "name": DISCOVERY,
-        "type": "file-discovery",
-        "parameters": {"path": in_run(ENDPOINTS_FILE), "watchFile": False},
-    }
-    return {
-        "apiVersion": API,
-        "kind": KIND,
-        **given,
-        "plugins": [*given.get("plugins", ()), discovery],
-        "dataLayer": {**given.get("dataLayer", {}), "discovery": {"pluginRef": DISCOVERY}},
-    }
+def default(halves: bool) -> dict[str, Any]:
+    """The configuration, less discovery, where the recipe has none."""
+    return _halves() if halves else _whole()
 
 
 def _whole() -> dict[str, Any]:

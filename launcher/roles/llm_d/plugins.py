@@ -1,0 +1,229 @@
+"""What a recipe's `epp_config` may say, by the catalogue of the EPP's version (`manifests/flags/epp/plugins/`).
+
+Facts, of epp 0.10.0: it decodes strictly, so that an unknown key or parameter ends it; plugin types are those it
+registers; references are to plugins of the same file; there is one profile handler, `single-profile-handler` for one
+profile alone; plugins of alpha stability need `--allow-experimental-plugins` (`pkg/epp/config/loader/`,
+`interface/plugin/registry.go:107`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from launcher.model.job import Role
+from launcher.roles.command import given
+from launcher.roles.llm_d.picking import API, DECODE, KIND, PREFILL, named
+from launcher.text.diagnostic import Diagnostic, Label, Severity
+from launcher.text.document import KeyPath, dotted
+from launcher.text.suggest import nearest
+
+KEY = "epp_config"
+_HANDLER = "-profile-handler"
+_DISAGGREGATED = ("disagg-profile-handler", "pd-profile-handler")
+_SWITCH = "allow-experimental-plugins"
+
+CODES: Mapping[str, str] = {
+    "epp-key": """The EPP's configuration has a key or value that the EPP does not take
+
+It reads its configuration strictly and ends at what it does not know: keys of `EndpointPickerConfig`
+(`llm-d.ai/v1alpha1`), and each plugin's parameters, as the version of the role `epp` has them.""",
+    "epp-plugin": """The EPP's configuration names a plugin that the EPP does not have
+
+A plugin's `type` is one that its version registers, and `pluginRef` the `name` of one of `plugins` (its type where it
+has no name). The EPP ends at any other.""",
+    "epp-experimental": """A plugin needs a switch that is not on
+
+Plugins of alpha stability end the EPP unless it is told to take them:
+
+    [roles.epp]
+    flags = { allow-experimental-plugins = true }""",
+    "epp-deprecated": """A plugin is going to be dropped
+
+A later version of the EPP says it will not have it. Where the role's version is that one, this is an error.""",
+    "epp-discovery": """The EPP's configuration says where endpoints come from
+
+The launcher lists every worker in a file, and adds the plugin that reads it and `dataLayer.discovery`.""",
+    "epp-profiles": """The EPP's profiles do not fit the deployment
+
+Prefill and decode need the profiles `prefill` and `decode` and a `disagg-profile-handler`; without it nothing would be
+prefilled elsewhere. Whole requests need one profile, or a handler that chooses among several.""",
+}
+
+
+def findings(role: Role, halves: bool) -> Iterator[Diagnostic]:
+    """Everything that is wrong with the configuration of the role."""
+    config = role.epp_config
+    if config is None:
+        return
+    known = role.catalogue.plugins if role.catalogue else {}
+    weight = Severity.ERROR if role.catalogue and role.catalogue.version == role.version else Severity.WARNING
+    found = [*_keys(role, known, weight), *_plugins(role, known, weight), *_references(role), *_discovered(role)]
+    yield from found
+    if not found:
+        yield from _profiles(role, halves)
+
+
+def tables(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The tables of a list, with their places in it."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(item, Mapping):
+            yield index, item
+
+
+def listed(config: Mapping[str, Any]) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
+    """Index, name, type and parameters of each plugin that has a type."""
+    for index, each in tables(config.get("plugins")):
+        if isinstance(each.get("type"), str):
+            parameters = each.get("parameters")
+            yield index, named(each), each["type"], parameters if isinstance(parameters, Mapping) else {}
+
+
+def _keys(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
+    config = role.epp_config or {}
+    if "configuration" in known:
+        yield from _strange(role, (KEY,), config, known["configuration"], weight)
+    for key, wanted in (("apiVersion", API), ("kind", KIND)):
+        if config.get(key, wanted) not in (wanted, *(known.get("apis", ()) if key == "apiVersion" else ())):
+            message = f"the launcher writes `{wanted}`, and `{key}` is `{config[key]}`"
+            yield Diagnostic("epp-key", message, role.place(KEY, key), help=f"take `{key}` out")
+    gates = config.get("featureGates")
+    for index, gate in enumerate(gates if isinstance(gates, list) else ()):
+        name = str(gate).partition("=")[0]
+        if known.get("gates") and name not in known["gates"]:
+            yield _unknown(
+                role, (KEY, "featureGates", index), f"no feature gate is named `{name}`", name, known["gates"]
+            )
+
+
+def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity) -> Iterator[Diagnostic]:
+    """Keys that the tree of known ones has not; where it has nothing to say, anything goes."""
+    if isinstance(tree, list):
+        if value is not None and not isinstance(value, list):
+            yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be a list", role.place(*path), weight)
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _strange(role, (*path, index), item, tree[0], weight)
+    elif isinstance(tree, Mapping):
+        if value is not None and not isinstance(value, Mapping):
+            yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be a table", role.place(*path), weight)
+        for key, item in (value if isinstance(value, Mapping) else {}).items():
+            if key in tree:
+                yield from _strange(role, (*path, key), item, tree[key], weight)
+            else:
+                yield _unknown(role, (*path, key), f"the EPP knows no key `{key}` here", key, tree, weight)
+
+
+def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
+    types, seen = known.get("plugins", {}), dict[str, int]()
+    for index, name, kind, parameters in listed(role.epp_config or {}):
+        path = (KEY, "plugins", index)
+        if name in seen:
+            label = Label(role.place(KEY, "plugins", seen[name]), "the other one")
+            help_ = "give one of them another `name`"
+            message = f"two plugins are named `{name}`"
+            yield Diagnostic("epp-plugin", message, role.place(*path), labels=(label,), help=help_)
+        seen.setdefault(name, index)
+        if types and kind not in types:
+            said = f"the EPP has no plugin `{kind}`"
+            yield _unknown(role, (*path, "type"), said, kind, types, weight, code="epp-plugin", part="value")
+            continue
+        about = types.get(kind, {})
+        yield from _strange(role, (*path, "parameters"), parameters, about.get("parameters"), weight)
+        yield from _stable(role, (*path, "type"), kind, about)
+
+
+def _stable(role: Role, path: KeyPath, kind: str, about: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Findings for a plugin that is not there yet, or not for long."""
+    switch = given(role, _SWITCH)
+    if about.get("alpha") and (switch is None or role.flags[switch] is not True):
+        message = f"`{kind}` is experimental, and the EPP is not told to take it"
+        help_ = f"add `flags = {{ {_SWITCH} = true }}` to `[roles.{role.name}]`"
+        yield Diagnostic("epp-experimental", message, role.place(*path), help=help_)
+    if "removal" in about:
+        gone = _age(role.version or "0") >= _age(about["removal"])
+        message = f"`{kind}` is {'no longer there in' if gone else 'to go in'} llm-d-router {about['removal']}"
+        weight = Severity.ERROR if gone else Severity.WARNING
+        yield Diagnostic("epp-deprecated", message, role.place(*path), weight, help=f"use `{about['instead']}`")
+
+
+def _age(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
+
+
+def _references(role: Role) -> Iterator[Diagnostic]:
+    config = role.epp_config or {}
+    names = [name for _, name, _, _ in listed(config)]
+    for path, name in _referred(config):
+        if name not in names:
+            yield _unknown(role, path, f"`plugins` has none that is named `{name}`", name, names, code="epp-plugin")
+
+
+def _referred(config: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    """Paths and names of all references to plugins that the EPP looks up in the file."""
+    for index, profile in tables(config.get("schedulingProfiles")):
+        for number, each in tables(profile.get("plugins")):
+            yield (KEY, "schedulingProfiles", index, "plugins", number, "pluginRef"), str(each.get("pluginRef", ""))
+    handler = config.get("requestHandler")
+    for number, each in tables(handler.get("parsers") if isinstance(handler, Mapping) else None):
+        yield (KEY, "requestHandler", "parsers", number, "pluginRef"), str(each.get("pluginRef", ""))
+    for index, _, _, parameters in listed(config):
+        deciders = parameters.get("deciders")
+        for key, name in (deciders if isinstance(deciders, Mapping) else {}).items():
+            yield (KEY, "plugins", index, "parameters", "deciders", key), str(name)
+
+
+def _discovered(role: Role) -> Iterator[Diagnostic]:
+    config = role.epp_config or {}
+    help_ = "take it out: the launcher lists every worker"
+    layer = config.get("dataLayer")
+    if isinstance(layer, Mapping) and "discovery" in layer:
+        message = "where endpoints come from is for the launcher alone to say"
+        yield Diagnostic("epp-discovery", message, role.place(KEY, "dataLayer", "discovery", part="key"), help=help_)
+    for index, _, kind, _ in listed(config):
+        if kind.endswith("file-discovery"):
+            message = f"`{kind}` is for the launcher alone to add"
+            yield Diagnostic("epp-discovery", message, role.place(KEY, "plugins", index, "type"), help=help_)
+
+
+def _profiles(role: Role, halves: bool) -> Iterator[Diagnostic]:
+    config = role.epp_config or {}
+    profiles = [str(each.get("name")) for _, each in tables(config.get("schedulingProfiles"))]
+    handlers = [(index, kind) for index, _, kind, _ in listed(config) if kind.endswith(_HANDLER)]
+    for index, other in handlers[1:]:
+        message = f"the EPP takes one profile handler, and `{other}` is another"
+        yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", index, "type"), help="keep one of them")
+    yield from (_of_halves if halves else _of_wholes)(role, profiles, handlers[0] if handlers else None)
+
+
+_PROFILES = "epp-profiles"
+_Handler = tuple[int, str] | None
+
+
+def _of_halves(role: Role, profiles: list[str], handler: _Handler) -> Iterator[Diagnostic]:
+    for name in (PREFILL, DECODE):
+        if name not in profiles:
+            message = f"prefill and decode need a profile `{name}`"
+            yield Diagnostic(_PROFILES, message, role.place(KEY, "schedulingProfiles", part="key"), help="add it")
+    if handler is None or handler[1] not in _DISAGGREGATED:
+        message = "prefill and decode need a `disagg-profile-handler`"
+        help_ = "add it to `plugins`, with `parameters = { deciders = { prefill = … } }`"
+        yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", part="key"), help=help_)
+
+
+def _of_wholes(role: Role, profiles: list[str], handler: _Handler) -> Iterator[Diagnostic]:
+    place = role.place(KEY, "schedulingProfiles", part="key")
+    if not profiles:
+        yield Diagnostic(_PROFILES, "the EPP needs a profile", place, help="add `schedulingProfiles`")
+    elif len(profiles) > 1 and (handler is None or handler[1] == f"single{_HANDLER}"):
+        message = f"{len(profiles)} profiles need a handler that chooses among them"
+        yield Diagnostic(_PROFILES, message, place, help="keep one profile, or add a handler to `plugins`")
+    elif handler is not None and handler[1] in _DISAGGREGATED:
+        message = f"`{handler[1]}` is for prefill and decode, and workers serve whole requests"
+        yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", handler[0], "type"), help="take it out")
+
+
+def _unknown(
+    role: Role, path: KeyPath, message: str, word: str, names: Any, weight: Severity = Severity.ERROR, **more: Any
+) -> Diagnostic:
+    near = nearest(word, list(names))
+    part = more.get("part", "value" if isinstance(path[-1], int) or more else "key")
+    help_ = f"did you mean `{near}`?" if near else f"there are {', '.join(f'`{name}`' for name in list(names)[:20])}"
+    return Diagnostic(more.get("code", "epp-key"), message, role.place(*path, part=part), weight, help=help_)
