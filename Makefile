@@ -120,8 +120,11 @@ $(SOURCES): $(wildcard tests/flags/s*) $(wildcard manifests/flags/*/grammar.toml
 	@$(BIN)/python -m tests.flags.sources
 	@touch $@
 
+# Its requirements name builds of torch and its kin that no registry has; the file lists all that it needs.
+$(VENV)-vllm/made: ALONE := --no-deps
+
 $(VENV)-%/made: tests/environments/%.txt | $(VENV)/dev
 	@echo "installing $* into $(VENV)-$* (once)"
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)-$*
-	@$(PIP) --python $(VENV)-$*/bin/python install --requirement $<
+	@$(PIP) --python $(VENV)-$*/bin/python install $(ALONE) --requirement $<
 	@touch $@
