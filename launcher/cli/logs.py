@@ -1,9 +1,10 @@
 """`launch logs RUN [ROLE|STEP…]`: what the steps wrote, each line behind the name of its step."""
 
 import argparse
+import os
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,23 +63,21 @@ def written(step: StepStatus) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Log:
-    """A log that may still grow. `lines` gives complete lines that are new, `rest` an unfinished one."""
+    """A log that may still grow. `lines` gives complete lines that are new, `rest` an unfinished one; it is read by
+    `block` bytes.
+    """
 
     path: Path
+    block: int = _BLOCK
     _offset: int = 0
     _partial: bytearray = field(default_factory=bytearray)
 
     def lines(self, last: int | None = None) -> Iterator[str]:
-        """New lines; with `last` only that many of them."""
-        blocks = self._blocks()
-        if last is None:
-            for block in blocks:
-                yield from self._split(block)
-        else:
-            kept: deque[str] = deque(maxlen=last)
-            for block in blocks:
-                kept.extend(self._split(block))
-            yield from kept
+        """New lines; with `last` only that many of those there are, found from the end of the file."""
+        if last is not None:
+            self._offset = self._before(last)
+        for block in self._blocks():
+            yield from self._split(block)
 
     def rest(self) -> Iterator[str]:
         """What stands after the last line end."""
@@ -87,11 +86,26 @@ class Log:
             yield self._partial.decode("utf-8", "backslashreplace")
             self._partial.clear()
 
+    def _before(self, last: int) -> int:
+        """Where the last lines begin."""
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            position, wanted = file.seek(0, os.SEEK_END), last + 1
+            while position > 0:
+                step = min(self.block, position)
+                position -= step
+                file.seek(position)
+                block = file.read(step)
+                found = block.count(b"\n")
+                if found >= wanted:
+                    return position + _back(block, wanted)
+                wanted -= found
+        return 0
+
     def _blocks(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
                 file.seek(self._offset)
-                while block := file.read(_BLOCK):
+                while block := file.read(self.block):
                     self._offset += len(block)
                     yield block
         except FileNotFoundError:
@@ -105,6 +119,14 @@ class Log:
             line = self._partial.decode("utf-8", "backslashreplace")
             self._partial = bytearray(piece)
             yield line
+
+
+def _back(block: bytes, wanted: int) -> int:
+    """Where the text begins after that many line ends, counted from the end of the block."""
+    at = len(block)
+    for _ in range(wanted):
+        at = block.rfind(b"\n", 0, at)
+    return at + 1
 
 
 def _follow(world: World, going: Callable[[], bool], logs: Sequence[tuple[Log, str]], terminal: Terminal) -> None:

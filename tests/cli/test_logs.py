@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from launcher.cli.logs import Log
 
 
@@ -20,9 +23,20 @@ def test_lines_are_told_once_they_are_whole(tmp_path: Path) -> None:
     assert list(log.rest()) == []
 
 
-def test_last_lines(tmp_path: Path) -> None:
+LAST = st.lists(st.sampled_from([b"", b"a", b"bc", b"x" * 40]), max_size=12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LAST, st.sampled_from([b"", b"end"]), st.integers(0, 14), st.integers(1, 50))
+def test_last_lines(tmp_path: Path, whole: list[bytes], rest: bytes, last: int, block: int) -> None:
+    """Whatever is read at a time."""
     path = tmp_path / "a.log"
-    path.write_text("".join(f"{number}\n" for number in range(100)) + "end")
-    log = Log(path)
-    assert list(log.lines(last=2)) == ["98", "99"]
-    assert list(log.rest()) == ["end"]
+    path.write_bytes(b"".join(line + b"\n" for line in whole) + rest)
+    log = Log(path, block)
+    lines = [line.decode() for line in whole]
+    assert list(log.lines(last=last)) == lines[max(0, len(lines) - last) :]
+    assert list(log.rest()) == ([rest.decode()] if rest else [])
+
+
+def test_last_lines_of_what_was_not_started(tmp_path: Path) -> None:
+    assert list(Log(tmp_path / "absent").lines(last=3)) == []
