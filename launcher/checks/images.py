@@ -142,6 +142,8 @@ def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
 def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
     """Reference → what is asked about it: once, for all roles that share it."""
     needs: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    there = {image.meant(job.cluster.arch) for image in job.cluster.images.values() if image.where == "compute"}
+    asking = _srun(plan)
     for step in plan.steps if job.cluster.runtime != "none" else ():
         role = next((each for each in job.roles if each.name == step.role), None)
         if role is None or role.reference is None:
@@ -150,8 +152,21 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
         programs.update(dict.fromkeys(_programs(role, step.words)))
         name = role.manifest.program.name
         packages.update({name: None} if name else {})
-    made = ((text, _question(text, job, tuple(sorted(p)), tuple(sorted(k)))) for text, (p, k) in needs.items())
-    return {text: question for text, question in made if question is not None}
+    found = {}
+    for text, (programs, packages) in needs.items():
+        question = _question(text, job, tuple(sorted(programs)), tuple(sorted(packages)))
+        if isinstance(question, Header) and text in there:
+            question = Header(question.path, compute=asking)
+        if question is not None:
+            found[text] = question
+    return found
+
+
+def _srun(plan: Plan) -> tuple[str, ...]:
+    """The options with which a node of the job's kind is had for a moment."""
+    batch = plan.batch
+    wishes = {"partition": batch.partition, "account": batch.account, "qos": batch.qos} if batch is not None else {}
+    return tuple(f"--{name}={value}" for name, value in wishes.items() if value is not None)
 
 
 def _question(text: str, job: Job, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:

@@ -57,9 +57,14 @@ def read(head: bytes, size: int, inner: bytes = b"") -> Header:
     """
     if head[:4] == b"hsqs":
         return _squashfs(head, size)
-    if head[_SIF_AT : _SIF_AT + len(_SIF_MAGIC)] == _SIF_MAGIC:
+    if sif(head):
         return _sif(head, size, inner)
     raise ValueError(other(head, size))
+
+
+def sif(head: bytes) -> bool:
+    """Whether a file that begins so is a SIF."""
+    return head[_SIF_AT : _SIF_AT + len(_SIF_MAGIC)] == _SIF_MAGIC
 
 
 def other(head: bytes, size: int) -> str:
@@ -97,7 +102,7 @@ def _squashfs(head: bytes, size: int) -> Header:
 
 def partition(head: bytes) -> tuple[int, int] | None:
     """Offset and size of a SIF's root file system; None for what is no SIF, or has none."""
-    if head[_SIF_AT : _SIF_AT + len(_SIF_MAGIC)] != _SIF_MAGIC or len(head) < _SIF_AT + 10 + _SIF.size:
+    if not sif(head) or len(head) < _SIF_AT + 10 + _SIF.size:
         return None
     *_, total, at, length, _, _ = _SIF.unpack_from(head, _SIF_AT + 10)
     for number in range(max(0, min(total, length // _DESCRIPTOR_BYTES, 256))):

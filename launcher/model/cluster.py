@@ -109,6 +109,10 @@ class Image(Table):
     x86_64: str | None = Field(default=None, min_length=1, description="the reference for nodes of this architecture")
     aarch64: str | None = Field(default=None, min_length=1, description="the reference for nodes of this architecture")
     versions: dict[str, str] = Field(default={}, description="program → version inside the image")
+    where: Literal["here", "compute"] = Field(
+        default="here",
+        description="who sees a file: `compute` where login nodes do not, so that one of the nodes is asked",
+    )
 
     def key(self, arch: str | None) -> str | None:
         """The key with the reference for nodes of this architecture; None where there is none for them."""

@@ -99,11 +99,14 @@ class Tag:
 
 @record
 class Header:
-    """What is the image file at `path`? Which of `programs` and `packages` (of Python) are in it?"""
+    """What is the image file at `path`? Which of `programs` and `packages` (of Python) are in it? With `compute`, the
+    options of `srun`, one of the compute nodes is asked, for the header alone.
+    """
 
     path: str
     programs: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    compute: tuple[str, ...] | None = None
 
 
 Question = (

@@ -160,3 +160,11 @@ def test_what_an_image_requires_of_the_driver(require: str, driver: str, refused
 
 def test_cuda_of_a_driver() -> None:
     assert [cuda(driver) for driver in ("440", "525.60", "570.172", "999")] == [None, "12.0", "12.8", "13.1"]
+
+
+def test_a_file_that_only_nodes_see_is_asked_about_there() -> None:
+    images = {"engine": {"reference": "/raid/x.sqsh", "where": "compute"}}
+    site = {**SITE, "images": images, "slurm": {"partition": "gpu", "account": "team"}}
+    job = jobs.job(jobs.role("worker", reference="/raid/x.sqsh", image="engine"), on=jobs.cluster(**site))
+    asked = questions(job, plan(job, jobs.adapters()))
+    assert asked == {"/raid/x.sqsh": Header("/raid/x.sqsh", compute=("--partition=gpu", "--account=team"))}

@@ -113,7 +113,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "env": {"A": "1"},
         "setup": {"inline": "ulimit"},
         "mounts": [{"source": "/a", "target": "/b"}],
-        "images": {"a": "docker.io/a:1", "b": {"reference": "b", "versions": {"x": "1"}}},
+        "images": {"a": "docker.io/a:1", "b": {"reference": "b", "versions": {"x": "1"}, "where": "compute"}},
         "models": {"m": "/m"},
     },
     "config": {"schema": 1, "cluster": "gb300"},

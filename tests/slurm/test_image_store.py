@@ -30,3 +30,27 @@ def test_a_step_starts_from_it(bed: Bed, tmp_path: Path) -> None:
     script = 'cat /etc/greeting; echo "$COMMON"; pwd'
     done = bed.srun("--nodes=1", f"--container-image={path}", "sh", "-c", script)
     assert done.stdout.splitlines() == ["hello", "ours", "/srv/work"], json.dumps(done.stderr)
+
+
+ASK = """\
+import sys
+from launcher.execute.images.answers import answer
+from launcher.model.facts import Header
+for path in sys.argv[1:]:
+    found = answer(Header(path, compute=("--partition=batch",)))
+    print(found.fault or found.image.size, found.text, sep="|")
+"""
+
+
+def test_a_file_that_only_nodes_see_is_looked_at_there(bed: Bed) -> None:
+    whole = image.squashfs(image.TINY)
+    script = f"cp {whole} /tmp/only.sqsh; head -c 70000 {whole} >/tmp/cut.sqsh; echo text >/tmp/text.sqsh"
+    bed.srun("--nodes=4", "sh", "-c", script)
+    names = ["only", "cut", "text", "none"]
+    done = bed.run([sys.executable, "-c", ASK, *(f"/tmp/{name}.sqsh" for name in names)])
+    lines = [line.split("|") for line in done.stdout.splitlines()]
+    assert lines[0] == [str(whole.stat().st_size), ""], done.stderr
+    assert lines[1][0] == "faulty"
+    assert "is truncated: it has 70000 bytes" in lines[1][1]
+    assert lines[2] == ["faulty", "`/tmp/text.sqsh` is a text file"]
+    assert lines[3] == ["absent", "`/tmp/none.sqsh` does not exist on the compute nodes"]

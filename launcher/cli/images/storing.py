@@ -48,7 +48,9 @@ def store(args: argparse.Namespace, found: Site, terminal: Terminal) -> Store:
     mode = 0o644 if own is None or own.group_readable else 0o600
     registry = answers.registry(frozenset(found.cluster.plain_http))
     compressor = own.compressor if own else "zstd"
-    return Store(world, folder.absolute(), registry, compressor, mode, terminal.note, terminal.status)
+    made = Store(world, folder.absolute(), registry, compressor, mode, told=terminal.note, progress=terminal.status)
+    made.suffix = ".sif" if found.cluster.runtime == "apptainer" else ".sqsh"
+    return made
 
 
 def meant(word: str, found: Site, arch: str | None) -> Reference:

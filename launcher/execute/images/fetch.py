@@ -45,6 +45,11 @@ class Fetched:
         with path.open("rb") as content:
             yield iter(lambda: content.read(_PIECE), b"")
 
+    def wait(self) -> None:
+        """Until all layers are here. Raises Failure and OSError."""
+        for future in self._futures.values():
+            future.result()
+
     def close(self) -> None:
         """Ends what is under way; what has come stays for the next try."""
         self._stop.set()

@@ -127,9 +127,11 @@ def _content(path: Path, most: int) -> bytes | None:
         os.close(handle)
 
 
-def _near(path: Path) -> str | None:
+def _near(path: Path) -> str:
     files = sorted(each.name for each in _siblings(path))
-    return f"`{path.parent}` has {', '.join(f'`{name}`' for name in files[:6])}" if files else None
+    if files:
+        return f"`{path.parent}` has {', '.join(f'`{name}`' for name in files[:6])}"
+    return 'if only compute nodes see it: `{ reference = "…", where = "compute" }`'
 
 
 def _siblings(path: Path) -> Iterator[Path]:

@@ -75,6 +75,11 @@ class Registry:
             else:
                 yield answer.iter_raw()
 
+    def documents(self, wanted: Reference, remote: Remote) -> tuple[bytes, bytes]:
+        """Manifest and configuration of an image, as the registry has them. Raises Failure."""
+        manifest = self._document(wanted, remote.manifest.digest, "manifests")
+        return manifest, self._document(wanted, remote.manifest.config.digest, "blobs")
+
     def _config(self, wanted: Reference, manifest: Manifest) -> Config:
         body = self._document(wanted, manifest.config.digest, "blobs")
         return _read(wanted, body, oci.config)

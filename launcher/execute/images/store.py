@@ -10,10 +10,10 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from launcher.execute.held import Held, held
-from launcher.execute.images import inspect
+from launcher.execute.images import inspect, sif
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.fetch import Fetched
 from launcher.execute.images.flatten import Flat
@@ -61,6 +61,7 @@ class Store:
     registry: Registry
     compressor: str = "zstd"
     mode: int = 0o644
+    suffix: Literal[".sqsh", ".sif"] = ".sqsh"
     told: Told = lambda text: None
     progress: Told = lambda text: None
     _come: int = field(default=0)
@@ -68,7 +69,7 @@ class Store:
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
         name = wanted.repository.rpartition("/")[2]
-        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}.sqsh"
+        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}{self.suffix}"
 
     def found(self, wanted: Reference, arch: str) -> tuple[Path, Remote]:
         """The path of the image for nodes of `arch`, and what the registry has. Raises Failure."""
@@ -129,11 +130,24 @@ class Store:
 
     def _make(self, wanted: Reference, remote: Remote, path: Path) -> None:
         part, layers = path.with_name(f".{path.stem}.part"), path.with_name(f".{path.stem}.layers")
-        self._room(remote.manifest.size, layers, path)
-        fetched = Fetched(self.registry, wanted, layers, self._count(wanted, remote.manifest.size))
-        writer = Squash(self.world.environ, part, self.compressor)
+        self._room(remote.manifest.size, layers / sif.BLOBS, path)
+        blobs = layers / sif.BLOBS
+        fetched = Fetched(self.registry, wanted, blobs, self._count(wanted, remote.manifest.size))
         try:
             fetched.begin(tuple(reversed(remote.manifest.layers)))
+            if self.suffix == ".sif":
+                fetched.wait()
+                sif.build(self.world, layers, part, self.registry.documents(wanted, remote))
+            else:
+                self._squash(wanted, remote, fetched, part)
+        finally:
+            fetched.close()
+        self._publish(wanted, remote, part, path)
+        shutil.rmtree(layers, ignore_errors=True)
+
+    def _squash(self, wanted: Reference, remote: Remote, fetched: Fetched, part: Path) -> None:
+        writer = Squash(self.world.environ, part, self.compressor)
+        try:
             writer.restart()
             added = tuple(enroot.files(remote.config, str(wanted)))
             folders = (remote.config.workdir,) if remote.config.workdir else ()
@@ -141,9 +155,6 @@ class Store:
             writer.close()
         finally:
             writer.kill()
-            fetched.close()
-        self._publish(wanted, remote, part, path)
-        shutil.rmtree(layers, ignore_errors=True)
 
     def _publish(self, wanted: Reference, remote: Remote, part: Path, path: Path) -> None:
         """The finished file under its name, once it is known to be whole and on the disk."""

@@ -54,3 +54,15 @@ def test_a_no_says_why(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     answers.registry(frozenset()).transport.close()
     answers.registry.cache_clear()
     assert answers.answer(Tag(f"{served.host}/q/absent:1", "x86_64")).fault == "offline"
+
+
+def test_without_nodes_to_ask_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = answers.answer(Header("/raid/x.sqsh", compute=()))
+    assert (found.fault, found.text) == (
+        "unreachable",
+        "no compute node could be asked for `/raid/x.sqsh`: `srun` cannot be run",
+    )
+    (tmp_path / "srun").write_text("#!/bin/sh\necho 'srun: error: Unable to allocate resources' >&2\nexit 1\n")
+    (tmp_path / "srun").chmod(0o755)
+    assert "Unable to allocate resources" in answers.answer(Header("/raid/x.sqsh", compute=())).text
