@@ -14,7 +14,7 @@ from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
 from launcher.run.record import mutable
 from launcher.run.script import CLOSE, OPEN
-from launcher.text.diagnostic import Diagnostic, Label, Place, Refused
+from launcher.text.diagnostic import Diagnostic, Label, Place, Refused, Severity
 from launcher.text.document import Document, KeyPath
 
 MANIFEST = "role manifest"
@@ -58,6 +58,8 @@ def reference(linking: Linking, site: Site, draft: Draft) -> str | None:
         draft.chains["reference",] = _written(site, alias, key)
         return image.meant(site.cluster.arch)
     if not site.containers:
+        if alias and not alias.startswith("/"):
+            _similar_image(linking, site, draft, alias)
         return alias if alias and alias.startswith("/") else None
     if alias is not None:
         _unknown_image(linking, site, draft, alias)
@@ -100,6 +102,16 @@ def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> No
         help=linking.known(alias, known, "image aliases"),
     )
     linking.findings.append(finding)
+
+
+def _similar_image(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
+    """A warning for an alias in a recipe that is nearly one of the cluster's: its environment would not be used."""
+    found = linking.suggestions.nearest(alias, site.cluster.images)
+    if found and draft.chains["image",][-1].layer != MANIFEST:
+        message = f"cluster `{site.cluster.name}` has no image alias `{alias}`"
+        help_ = f"did you mean `{found}`?"
+        warning = Diagnostic("unknown-image", message, draft.place("image"), Severity.WARNING, help=help_)
+        linking.findings.append(warning)
 
 
 def locked(linking: Linking, site: Site | None, draft: Draft, locks: Locks | None) -> LockedImage | None:

@@ -1,5 +1,6 @@
 """The role manifests of a link: found by name, read once, and whether they fit the role that names them."""
 
+import contextlib
 from dataclasses import field
 
 from launcher.model.job import ROUTER, WORKERS
@@ -52,8 +53,18 @@ class Equipment:
     def _unknown(self, name: str, role: str, place: Place) -> None:
         router = role == ROUTER
         message = f"no {'router' if router else 'role manifest'} is named `{name}`"
-        help_ = self.linking.known(name, self.linking.library.manifests(), "role manifests")
+        help_ = self.linking.known(name, self._fitting(role), "role manifests")
         self.linking.refuse("unknown-router" if router else "unknown-manifest", message, place, help_)
+
+    def _fitting(self, role: str) -> list[str]:
+        """Names of the manifests that are of the role's kind, or cannot be read; of all where there is none."""
+        found = []
+        for name in self.linking.library.manifests():
+            with contextlib.suppress(Refused):
+                document = self.linking.library.manifest(name)
+                if document is None or document.data.get("kind") == _kind(role):
+                    found.append(name)
+        return found or list(self.linking.library.manifests())
 
     def _sound(self, name: str, document: Document, manifest: Manifest) -> None:
         """Whether the parts of a role manifest agree."""
@@ -69,7 +80,7 @@ class Equipment:
     def _fit(self, manifest: Manifest, role: str, place: Place) -> None:
         """Whether the manifest is of the kind that the role's name asks for."""
         name, kind = manifest.name, manifest.kind
-        wanted = role if role in RESERVED else "engine" if role in WORKERS else "service"
+        wanted = _kind(role)
         if kind == wanted:
             return
         if kind in RESERVED:
@@ -84,6 +95,10 @@ class Equipment:
         what = f"`[{role}]`" if role in RESERVED else f"role `{role}`"
         message = f"{what} takes {_ARTICLE[wanted]}, and `{name}` is {_ARTICLE[kind]}"
         self.linking.refuse("manifest-kind", message, place, help_)
+
+
+def _kind(role: str) -> str:
+    return role if role in RESERVED else "engine" if role in WORKERS else "service"
 
 
 _ARTICLE = {"router": "a router", "engine": "an engine", "service": "a service", "benchmark": "a benchmark"}

@@ -108,7 +108,7 @@ class Model(Table):
         default=None, min_length=1, description="alias in the cluster's `[models]`, or an absolute path"
     )
     served_name: str | None = Field(
-        default=None, min_length=1, description="model name in requests; default the alias in `path`"
+        default=None, min_length=1, description="model name in requests; default the alias in `path`, else `model`"
     )
 
 

@@ -86,7 +86,8 @@ def variants(library: Library, name: str) -> list[str]:
     if variant is not None:
         return []
     chain = _chain(Linking(library), path)
-    return list(dict.fromkeys(each for document in chain for each in table(document.data, "variants")))
+    names = dict.fromkeys(each for document in chain for each in table(document.data, "variants"))
+    return [each for each in names if split(f"{path}:{each}") == (path, each)]
 
 
 def alone(file: RecipeFile | None) -> Recipe | None:

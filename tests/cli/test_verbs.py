@@ -88,6 +88,18 @@ def test_check_looks_at_every_variant(launch: Program) -> None:
     assert [launch("check", f"a.toml{end}").returncode for end in ("", ":fine", ":odd")] == [3, 0, 3]
 
 
+def test_an_alias_that_is_nearly_one_of_a_cluster_without_containers(launch: Program) -> None:
+    site = 'schema = 1\nname = "site"\nscheduler = "local"\n[images]\nvllm-router = "/opt/router"\n'
+    (launch.home / "site.toml").write_text(site, encoding="utf-8")
+    (launch.home / "a.toml").write_text(
+        f'{GOOD}[router]\nkind = "vllm-router"\nimage = "vlm-router"\n', encoding="utf-8"
+    )
+    (finding,) = json.loads(launch("check", "a.toml", "--cluster", "./site.toml", "--format", "json").stdout)[
+        "diagnostics"
+    ]
+    assert (finding["severity"], finding["help"]) == ("warning", "did you mean `vllm-router`?")
+
+
 def test_cluster_of_the_environment(launch: Program) -> None:
     shown = launch("plan", "quickstart", env={"LAUNCH_CLUSTER": "gb300"}).stdout
     assert shown.startswith("quickstart on gb300: ")
