@@ -24,7 +24,7 @@ from docs.picture import picture
 ROOT = Path(__file__).parents[1]
 SHOT = ROOT / "docs" / "demo.txt"
 """What `make demo` said once, copied; its picture stands in the README."""
-QUOTING = ("README.md", "CONTRIBUTING.md", "docs/guides/*.md")
+QUOTING = ("README.md", "CONTRIBUTING.md", "docs/guides/*.md", "docs/guides/routers/*.md")
 BLOCK = re.compile(
     r"^<!-- (?P<what>\$ launch|file|causes) (?P<rest>.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
 )

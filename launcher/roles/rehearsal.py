@@ -24,7 +24,7 @@ CODES: Mapping[str, str] = {
     "not-simulated": """There is no simulation of this engine
 
 `--simulate` starts the simulated engine in the place of vLLM, SGLang and TensorRT-LLM, whose flags it reads by their
-catalogue. Of another engine nothing is known that it could pass for.""",
+catalogue. Of another engine nothing is known that it could pass for, and gRPC it does not speak.""",
 }
 
 _PROGRAMS = frozenset(("vllm", "sglang", "trtllm-serve"))
@@ -69,6 +69,13 @@ class Rehearsal(Adapter):
                 f"nothing can pass for `{role.manifest.program.name or role.manifest.name}`",
                 role.place("manifest"),
                 help="leave `--simulate` out, or use the role manifest of an engine that is simulated",
+            )
+        elif any(each.scheme == "grpc" for each in endpoints if each.role == role.name):
+            yield Diagnostic(
+                "not-simulated",
+                f"`{role.name}` serves gRPC, which the simulated engine does not speak",
+                role.place("flags", part="key"),
+                help="leave `--simulate` out, or let the workers serve HTTP",
             )
 
 

@@ -76,3 +76,8 @@ def test_an_engine_nobody_knows_is_refused(fields: dict[str, Any]) -> None:
     worker = role("worker", **{"uses": "vllm", "gpus": 1, "catalogue": VLLM, **fields})
     swapped, own = rehearsed(job(worker, on=cluster(), model={"path": "/m"}), adapters())
     assert "not-simulated" in {finding.code for finding in check(swapped, own)}
+
+
+def test_grpc_is_refused_before_anything_starts() -> None:
+    swapped, own = rehearsed(made(flags={"tensor-parallel-size": 4, "grpc": True}), adapters())
+    assert [finding.code for finding in errors(check(swapped, own))] == ["not-simulated"]
