@@ -4,23 +4,29 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from launcher.plan.step import Plan
-from launcher.run.script import shown
+from launcher.run.script import ref, shown
 
 
 def text(plan: Plan) -> str:
     """The way of a request, left to right: client, the step that owns the public port, what is behind it."""
-    front, behind = _front(plan), _behind(plan)
-    head = f"client ──{shown(plan.url)}──▶ {front}"
+    front, behind, asked = _front(plan), [" ─▶ ".join(way) for way in _behind(plan)], _asked(plan)
+    head = f"client ──{shown(plan.url)}──▶ {front}" + (f" (asks {', '.join(asked)})" if asked else "")
     if not behind:
         return head
     lines = [f"{_tee(index, len(behind))}─▶ {label}" for index, label in enumerate(behind)]
-    return "\n".join([f"{head} ─{lines[0]}", *(f"{' ' * len(head)}  {line}" for line in lines[1:])])
+    first = _first(plan)
+    below = [f"prompts first ─▶ one of {', '.join(first)}"] if first else []
+    return "\n".join([f"{head} ─{lines[0]}", *(f"{' ' * len(head)}  {line}" for line in lines[1:]), *below])
 
 
 def mermaid(plan: Plan) -> str:
     """The same as a Mermaid flowchart."""
     lines = ["flowchart LR", f'    client -- "{shown(plan.url)}" --> front["{_front(plan)}"]']
-    lines += [f'    front --> worker{index}["{label}"]' for index, label in enumerate(_behind(plan))]
+    lines += [f'    front -. "asks" .-> asked{index}["{name}"]' for index, name in enumerate(_asked(plan))]
+    for index, way in enumerate(_behind(plan)):
+        before = f'proxy{index}["{way[0]}"] --> ' if len(way) > 1 else ""
+        lines.append(f'    front --> {before}worker{index}["{way[-1]}"]')
+        lines += [f'    proxy{index} --> first{number}["{label}"]' for number, label in enumerate(_first(plan))]
     return "\n".join(lines)
 
 
@@ -41,13 +47,41 @@ def _front(plan: Plan) -> str:
     return next((step.name for step in plan.steps if port in step.ports.values()), plan.served_name)
 
 
-def _behind(plan: Plan) -> list[str]:
+def _asked(plan: Plan) -> list[str]:
+    """Services that the front waits for: it asks them where requests go."""
+    workers, front = {endpoint.name for endpoint in plan.endpoints}, _front(plan)
+    waits = next((step.after for step in plan.steps if step.name == front), ())
+    roles = {endpoint.role for endpoint in plan.endpoints}
+    return [step.name for step in plan.steps if step.name in waits and not {step.name, step.role} & {*workers, *roles}]
+
+
+def _behind(plan: Plan) -> list[tuple[str, ...]]:
+    """What a request comes to behind the front: the worker, and before it the step that is its proxy."""
     front = _front(plan)
     modes = {"aggregate": "", "prefill": " prefill", "decode": " decode"}
+    steps = {
+        f"http://{ref('ip', step.nodes[0])}:{number}": step.name
+        for step in plan.steps
+        for number in step.ports.values()
+    }
+    first = _first(plan)
     return [
-        f"{endpoint.name}{modes[endpoint.mode]} :{_port(endpoint.url)}"
+        (
+            *((f"{steps[endpoint.proxy]} :{_port(endpoint.proxy)}",) if endpoint.proxy else ()),
+            f"{endpoint.name}{modes[endpoint.mode]} :{_port(endpoint.url)}",
+        )
         for endpoint in plan.endpoints
-        if endpoint.name != front
+        if endpoint.name != front and not (first and endpoint.mode == "prefill")
+    ]
+
+
+def _first(plan: Plan) -> list[str]:
+    """The prefill workers where a proxy before each decode worker calls them, and not the front."""
+    proxied = any(endpoint.proxy for endpoint in plan.endpoints)
+    return [
+        f"{endpoint.name} :{_port(endpoint.url)}"
+        for endpoint in plan.endpoints
+        if proxied and endpoint.mode == "prefill"
     ]
 
 

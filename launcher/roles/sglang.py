@@ -163,7 +163,7 @@ def _published(replica: Replica, given: Given, net: Net) -> Iterator[str]:
         return
     topic = f"kv@{_url(replica, given).partition('://')[2]}@{net.served_name}"
     table = {"publisher": "zmq", "endpoint": f"tcp://*:{replica.ports[PUBLISH]}", "topic": topic}
-    yield f"--{EVENTS}={json.dumps(table, separators=(',', ':'))}"
+    yield f"--{EVENTS}={json.dumps(table, separators=(',', ':'), ensure_ascii=False)}"
 
 
 def _gates(replica: Replica, given: Given, net: Net) -> tuple[Gate, ...]:

@@ -75,4 +75,5 @@ def published(endpoint: str, url: str, model: str) -> tuple[str, ...]:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    """JSON in which late references still are marks, to be bound."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -109,6 +109,13 @@ def test_script(name: str, golden: Compare) -> None:
     golden(HERE / f"{name}.script.txt", job + "\n".join(map(_child, script.children)) + _rest(script))
 
 
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_no_encoder_escaped_a_late_reference(name: str) -> None:
+    """What is escaped in an argument is bound no more."""
+    for child in made(name)[2].children:
+        assert not [word for word in (*child.argv, *child.env.values()) if "ufdd" in word.lower()]
+
+
 def test_every_shipped_recipe_and_cluster_has_its_golden() -> None:
     library = Files({}, site=RECIPES / "nosuch", directory=RECIPES)
     recipes = {path.stem for path in (RECIPES.parents[2] / "recipes").glob("*.toml")}

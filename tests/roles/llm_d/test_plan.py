@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from launcher.cli import graph
 from launcher.execute.adapters import load
 from launcher.execute.library import Files
 from launcher.model.catalogue import load as catalogue
@@ -179,3 +180,34 @@ def test_files_name_each_other_by_the_paths_that_the_programs_see(tmp_path: Path
     assert shown(read) == f"{folder}/llm-d/endpoints.json"
     (child,) = [each for each in script.children if each.name == "epp"]
     assert f"--config-file={folder}/llm-d/epp.json" in map(shown, child.argv)
+
+
+def test_the_picture_shows_who_is_asked_and_where_prompts_go_first(tmp_path: Path) -> None:
+    found = made(tmp_path, "sim-llm-d-pd")
+    assert graph.text(found).splitlines() == [
+        "client ──http://{ip0}:8000──▶ envoy (asks epp) ─┬─▶ sidecar-0 :9600 ─▶ decode-0 decode :6164",
+        "                                                └─▶ sidecar-1 :9601 ─▶ decode-1 decode :6196",
+        "prompts first ─▶ one of prefill-0 :6100, prefill-1 :6132",
+    ]
+    assert graph.mermaid(found).splitlines()[2:5] == [
+        '    front -. "asks" .-> asked0["epp"]',
+        '    front --> proxy0["sidecar-0 :9600"] --> worker0["decode-0 decode :6164"]',
+        '    proxy0 --> first0["prefill-0 :6100"]',
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_cluster_that_the_bootstrap_names_is_there(tmp_path: Path, shape: str) -> None:
+    """Envoy validates all but one of them: an `ext_proc` cluster that does not exist answers every request 500."""
+    found = data(made(tmp_path, SHAPES[shape]), "envoy")["static_resources"]
+    there = [each["name"] for each in found["clusters"]]
+    wanted = [value for key, value in leaves(found["listeners"]) if key in ("cluster", "cluster_name")]
+    assert {*wanted} == {*there}
+    assert len(there) == len({*there})
+
+
+def leaves(value: Any, key: str = "") -> list[tuple[str, Any]]:
+    """Keys and values of everything that is no table or list."""
+    if isinstance(value, dict):
+        return [leaf for name, item in value.items() for leaf in leaves(item, name)]
+    return [leaf for item in value for leaf in leaves(item, key)] if isinstance(value, list) else [(key, value)]
