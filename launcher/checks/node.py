@@ -97,18 +97,18 @@ def squashfuse(subject: Subject) -> Iterator[Entry]:
 
 
 def folders(subject: Subject) -> Iterator[Entry]:
-    """Folders that runs write in."""
+    """Folders that runs write in, and the store of images."""
     for told in _told(subject):
-        runs, local = subject.said("runs"), subject.site.cluster.node.local
-        if told.shared is False:
-            message = f"`{runs}` is not the same folder on {told.node} as here"
+        for name, shared in told.shared.items():
+            key = tuple(name.split("."))
+            message = f"`{subject.said(*key)}` is not the same folder on {told.node} as here"
             advice = "name a folder on a file system that login and compute nodes share"
-            yield subject.entry(("runs",), f"another on {told.node}", fits=False, message=message, advice=advice)
-        for path in told.closed:
-            key: KeyPath = ("runs",) if runs is not None and path != local else ("node", "local")
+            here = f"shared with {told.node}" if shared else f"another on {told.node}"
+            yield subject.entry(key, here, fits=shared, message=message, advice=advice)
+        for name in told.closed:
+            key = tuple(name.split("."))
+            path = subject.said(*key) or subject.site.cluster.node.local
             yield from _lacking(subject, key, path, f"cannot be written to on {told.node}")
-        if told.shared and not told.closed:
-            yield subject.entry(("runs",), f"shared with {told.node}", fits=True)
 
 
 def files(subject: Subject) -> Iterator[Entry]:

@@ -35,8 +35,9 @@ class Credentials:
 class Told:
     """What one compute node told. `python` is the version of the configured one, empty where it cannot be run;
     `pythons` are others (path → version). `interfaces` has the IPv4 address of each, perhaps empty. `programs` has
-    what those that are there said of their version. `missing` are paths that are not there, `closed` folders that
-    cannot be written to. `plugstack` has the lines of pyxis in plugstack.conf. `shared` is None where it was not tried.
+    what those that are there said of their version. `missing` are paths that are not there, `closed` the keys of
+    folders that cannot be written to, and `shared` tells of keys of folders whether they are the same as here.
+    `plugstack` has the lines of pyxis in plugstack.conf.
     """
 
     node: str
@@ -50,7 +51,7 @@ class Told:
     plugstack: tuple[str, ...] = ()
     credentials: tuple[Credentials, ...] = ()
     namespaces: bool = True
-    shared: bool | None = None
+    shared: Mapping[str, bool] = field(default_factory=dict)
 
 
 @record
@@ -84,7 +85,7 @@ def told(answer: Mapping[str, Any]) -> Told:
         plugstack=tuple(answer["plugstack"]),
         credentials=tuple(own),
         namespaces=bool(answer["namespaces"]),
-        shared=answer["shared"],
+        shared=dict(answer["shared"]),
     )
 
 

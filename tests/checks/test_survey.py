@@ -27,7 +27,7 @@ TOLD = Told(
     interfaces={"eth0": "10.0.0.1", "ib0": "10.1.0.1", "ib1": ""},
     programs={"enroot": "4.1.2", "nvidia-smi": "580.95.05, NVIDIA GB300"},
     plugstack=("required spank_pyxis.so use_squashfuse=1",),
-    shared=True,
+    shared={"runs": True, "store.path": True},
 )
 SURVEY = Survey(
     slurm="24.11.5",
@@ -106,6 +106,7 @@ def told(**more: Any) -> Survey:
         ("pyxis.squashfuse", {}, "unsaid", True),
         ("pyxis.squashfuse", {"pyxis": {"squashfuse": False}}, "differs", True),
         ("runs", {"runs": "/r"}, "same", None),
+        ("store.path", {"store": {"path": "/s"}}, "same", None),
     ],
 )
 def test_a_key(key: str, said: Mapping[str, Any], state: str, better: Any) -> None:
@@ -124,10 +125,13 @@ def test_a_key(key: str, said: Mapping[str, Any], state: str, better: Any) -> No
          "`/usr/bin/python3` is 3.6.8 on n1, and the supervisor wants 3.9 or newer"),
         ("python", {}, told(python=""),
          "`/usr/bin/python3` cannot be run on n1, and the supervisor wants 3.9 or newer"),
-        ("runs", {"runs": "/r"}, told(shared=False), "`/r` is not the same folder on n1 as here"),
-        ("runs", {"runs": "/r"}, told(closed=("/r",)), "`/r` cannot be written to on n1"),
-        ("node.local", {"runs": "/r", "node": {"local": "/l"}}, told(closed=("/l",)),
+        ("runs", {"runs": "/r"}, told(shared={"runs": False}), "`/r` is not the same folder on n1 as here"),
+        ("runs", {"runs": "/r"}, told(closed=("runs",)), "`/r` cannot be written to on n1"),
+        ("node.local", {"runs": "/r", "node": {"local": "/l"}}, told(closed=("node.local",)),
          "`/l` cannot be written to on n1"),
+        ("store.path", {"store": {"path": "/s"}}, told(shared={"store.path": False}),
+         "`/s` is not the same folder on n1 as here"),
+        ("store.path", {"store": {"path": "/s"}}, told(closed=("store.path",)), "`/s` cannot be written to on n1"),
         ("images.a", {"images": {"a": "/i.sqsh"}}, told(missing=("/i.sqsh",)), "`/i.sqsh` does not exist on n1"),
         ("models.q", {"models": {"q": "/m"}}, told(missing=("/m",)), "`/m` does not exist on n1"),
         ("topology.segment", {"topology": {"segment": True}}, replace(SURVEY, slurm="23.11.1"),

@@ -27,7 +27,7 @@ ANSWERS: Mapping[tuple[str, ...], Ran] = {
     ("scontrol",): Ran(0, "Configuration data as of now\nKillWait                = 30 sec\nPowerPlugin = \n"),
     ("sacctmgr",): Ran(1, "", "You are not running a supported accounting_storage plugin\n"),
 }
-ORDER: dict[str, Any] = {"python": sys.executable, "paths": [], "folders": [], "plugstack": "", "marker": None}
+ORDER: dict[str, Any] = {"python": sys.executable, "paths": [], "folders": {}, "plugstack": "", "markers": {}}
 
 
 def cluster(**more: Any) -> Cluster:
@@ -132,15 +132,15 @@ def test_the_program_looks_at_the_node(tmp_path: Path) -> None:
     order = {
         **ORDER,
         "paths": [str(tmp_path / "there"), str(tmp_path / "gone")],
-        "folders": [str(tmp_path / "a/b"), "/proc/x"],
+        "folders": {"runs": str(tmp_path / "a/b"), "node.local": "/proc/x"},
         "plugstack": str(conf),
-        "marker": str(tmp_path / "there"),
+        "markers": {"runs": str(tmp_path / "there"), "store.path": str(tmp_path / "gone")},
     }
     answer = told(node.look(order))
     assert answer.missing == (str(tmp_path / "gone"),)
-    assert answer.closed == (() if os.access("/proc", os.W_OK) else ("/proc/x",))
+    assert answer.closed == (() if os.access("/proc", os.W_OK) else ("node.local",))
     assert set(answer.plugstack) == {"required /x/spank_pyxis.so use_squashfuse=1"}
-    assert answer.shared is True
+    assert answer.shared == {"runs": True, "store.path": False}
     assert sys.executable in answer.pythons or answer.pythons
 
 

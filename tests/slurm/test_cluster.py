@@ -66,7 +66,9 @@ def test_what_differs_is_corrected_where_the_site_tells(site: Site) -> None:
 
 def test_what_only_a_node_knows_is_said_to_be_wrong(site: Site) -> None:
     text = site.file.read_text().replace(sys.executable, "/opt/no/python")
-    text = text.replace("[slurm]", 'interface = "ib9"\n[slurm]').replace(str(site.folder), "/tmp/apart", 1)
+    text = text.replace("[slurm]", 'interface = "ib9"\n[store]\npath = "/tmp/store"\n[slurm]').replace(
+        str(site.folder), "/tmp/apart", 1
+    )
     site.file.write_text(
         text + 'sim = "/nope/sim.sqsh"\n[models]\nqwen = "/nope/qwen"\n[[mounts]]\nsource = "/nope/m"\ntarget = "/m"\n'
     )
@@ -77,6 +79,8 @@ def test_what_only_a_node_knows_is_said_to_be_wrong(site: Site) -> None:
         "`/nope/sim.sqsh` does not exist on node1",
         "`/nope/qwen` does not exist on node1",
         "`/nope/m` does not exist on node1",
+        "`/tmp/apart/$USER/runs` is not the same folder on node1 as here",
+        "`/tmp/store` is not the same folder on node1 as here",
     ):
         assert said in done.stderr
     assert f"{site.file}:" in done.stderr

@@ -26,13 +26,12 @@ _PROGRAMS = {
 
 
 def main(order: str) -> None:
-    """`order` is JSON: `python`, `paths`, `folders`, `plugstack` and `marker`."""
+    """`order` is JSON: `python`, `paths`, `plugstack`, and by name `folders` and `markers` (files in shared ones)."""
     print(json.dumps(look(json.loads(order))))  # noqa: T201  (its output is the answer)
 
 
 def look(order: Dict[str, Any]) -> Dict[str, Any]:
     """The answer; never raises."""
-    marker = order["marker"]
     return {
         "node": os.environ.get("SLURMD_NODENAME") or os.uname().nodename,
         "arch": os.uname().machine,
@@ -41,11 +40,11 @@ def look(order: Dict[str, Any]) -> Dict[str, Any]:
         "interfaces": {name: address(name) for _, name in socket.if_nameindex() if name != "lo"},
         "programs": {name: text for name, text in ((name, said(words)) for name, words in _PROGRAMS.items()) if text},
         "missing": [path for path in order["paths"] if not os.path.exists(path)],
-        "closed": [path for path in order["folders"] if not os.access(above(path), os.W_OK | os.X_OK)],
+        "closed": [name for name, path in order["folders"].items() if not os.access(above(path), os.W_OK | os.X_OK)],
         "plugstack": list(plugstack(order["plugstack"])) if order["plugstack"] else [],
         "credentials": list(credentials()),
         "namespaces": namespaces(),
-        "shared": None if marker is None else os.path.exists(marker),
+        "shared": {name: os.path.exists(path) for name, path in order["markers"].items()},
     }
 
 

@@ -23,6 +23,9 @@ from launcher.text.diagnostic import Refused
 PATIENCE = 30.0
 """Seconds that a compute node is waited for unless somebody says otherwise."""
 
+SHARED = ("runs", "store.path")
+"""Keys of folders that login and compute nodes must see as one."""
+
 _SHAPES = ("sinfo", "--exact", "--all", "--noheader", reading.SHAPES)
 _QUESTIONS: Mapping[str, Sequence[str]] = {
     "version": ("sinfo", "--version"),
@@ -94,8 +97,9 @@ def _job(world: World, found: Survey, cluster: Cluster, patience: float) -> Iter
 
 
 def _asked(world: World, found: Survey, cluster: Cluster, where: Sequence[str], patience: float) -> Survey:
-    with _marker(world, cluster) as marker:
-        order = json.dumps(_order(world, cluster, found, marker))
+    folders = dict(_folders(world, cluster))
+    with _markers(folders if where else {}) as markers:
+        order = json.dumps({**_order(cluster, found), "folders": folders, "markers": markers})
         text = Path(node.__file__).read_text(encoding="utf-8")
         words = (*where, "sh", "-c", _RUN, "sh", text, order, cluster.python, *_PYTHONS)
         ran = _try(world, words, patience)
@@ -106,17 +110,24 @@ def _asked(world: World, found: Survey, cluster: Cluster, where: Sequence[str], 
     return replace(found, silence=lines[-1] if lines else "it said nothing")
 
 
-def _order(world: World, cluster: Cluster, found: Survey, marker: str | None) -> Mapping[str, Any]:
+def _order(cluster: Cluster, found: Survey) -> Mapping[str, Any]:
     """What the program on the node is to look at."""
-    folders = [path for path in (cluster.runs, cluster.node.local) if path is not None]
     plugstack = found.settings.get("PlugStackConfig", "")
     return {
         "python": cluster.python,
         "paths": list(paths(cluster)),
-        "folders": [each for path in folders if (each := _mine(world, path)) is not None],
         "plugstack": plugstack if plugstack.startswith("/") else "/etc/slurm/plugstack.conf",
-        "marker": marker,
     }
+
+
+def _folders(world: World, cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """The folders that are written to, by their keys, `$USER` and `$HOME` expanded."""
+    store = None if cluster.store is None else cluster.store.path
+    named = {"runs": cluster.runs, "store.path": store, "apptainer.cache": cluster.apptainer.cache}
+    for key, path in {**named, "node.local": cluster.node.local}.items():
+        with suppress(KeyError):
+            if path is not None:
+                yield key, sitepath.expand(path, account.known(world.environ))
 
 
 def paths(cluster: Cluster) -> Iterator[str]:
@@ -132,25 +143,15 @@ def paths(cluster: Cluster) -> Iterator[str]:
     yield from (mount.source for mount in cluster.mounts if mount.source.startswith("/"))
 
 
-def _mine(world: World, path: str) -> str | None:
-    try:
-        return sitepath.expand(path, account.known(world.environ))
-    except KeyError:
-        return None
-
-
 @contextmanager
-def _marker(world: World, cluster: Cluster) -> Iterator[str | None]:
-    """A file where run directories will be, which a node that sees that folder must see; None where none can be."""
-    folder = None if cluster.runs is None or cluster.scheduler == "local" else _mine(world, cluster.runs)
-    if folder is None:
-        yield None
-        return
+def _markers(folders: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    """A file in each of the folders that all nodes must see, for as long as they are asked; none where none can be."""
+    made: dict[str, str] = {}
     with ExitStack() as stack:
-        made = None
-        with suppress(OSError):
-            near = node.above(folder)
-            made = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".launch-doctor-", dir=near)).name
+        for key in (key for key in SHARED if key in folders):
+            with suppress(OSError):
+                near = node.above(folders[key])
+                made[key] = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".launch-doctor-", dir=near)).name
         yield made
 
 
