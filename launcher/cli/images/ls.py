@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _entry(image: Image) -> dict[str, object]:
-    return {key: value for key, value in image.model_dump().items() if value}
+    return image.model_dump(exclude_defaults=True)
 
 
 def _rows(alias: str, image: Image, cluster: Cluster) -> list[tuple[str, ...]]:

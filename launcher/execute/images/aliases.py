@@ -87,7 +87,7 @@ def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], tol
 
     def changed(found: Site, own: Document | None) -> str:
         image = _known(found, alias)
-        whole = {key: value for key in ("reference", *ARCHITECTURES) if (value := getattr(image, key)) is not None}
+        whole = image.model_dump(exclude_defaults=True, exclude={"versions"})
         new = {**whole, **{key: value for key, value in entry.items() if key != "versions"}}
         stay = image.versions if new == whole else {}
         versions = {**stay, **entry.get("versions", {})}

@@ -43,6 +43,17 @@ def test_a_life_of_an_alias(launch: Program) -> None:
     assert "mine" not in (launch.home / OWN).read_text()
 
 
+def test_what_is_not_set_stays(launch: Program) -> None:
+    own = launch.home / OWN
+    own.parent.mkdir(parents=True)
+    own.write_text('schema = 1\nname = "gb300"\n[images]\nx = { reference = "/raid/x.sqsh", where = "compute" }\n')
+    assert launch("images", "set", "x", "/raid/y.sqsh", "--cluster", "gb300").returncode == 0
+    assert 'x = { reference = "/raid/y.sqsh", where = "compute" }' in own.read_text()
+    assert launch("images", "set", "x", "--version", "x=1", "--cluster", "gb300").returncode == 0
+    listed = json.loads(launch("images", "ls", "--cluster", "gb300", "--json").stdout)["images"]["x"]
+    assert listed == {"reference": "/raid/y.sqsh", "where": "compute", "versions": {"x": "1"}}
+
+
 def test_a_lower_file_shines_through(launch: Program) -> None:
     assert launch("images", "set", "smg", "ghcr.io/x/smg:2", "--cluster", "gb300").returncode == 0
     assert "ghcr.io/x/smg:2" in launch("images", "ls", "--cluster", "gb300").stdout
