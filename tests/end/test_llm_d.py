@@ -135,3 +135,30 @@ def test_absent_programs_are_said_before_anything_starts(deployment: Deployment)
     assert up.returncode == 4
     assert "`epp` is not on `PATH`" in up.stderr
     assert deployment.runs == []
+
+
+LAYOUTS = {
+    "llm-d": {("worker-0", 0), ("worker-1", 0)},
+    "llm-d:ranks": {("worker-0", 0), ("worker-0-rank1", 1)},
+    "llm-d-pd": {("decode-0", 0)},
+    "llm-d-pd:ranks": {("decode-0", 0), ("decode-0-rank1", 1)},
+    "llm-d-offload": {("decode-0", 0)},
+}
+"""Recipe → the servers and ranks that must answer."""
+
+
+@pytest.mark.parametrize("recipe", LAYOUTS)
+def test_rehearsed(user: Deployment, recipe: str) -> None:
+    """Every rank that the EPP is told of is used, and what is to be handed over is."""
+    ready(user, recipe, "--simulate")
+    model = "MiniMaxAI/MiniMax-M3"
+    parts = []
+    for number in range(8):
+        asked = {"model": model, "prompt": f"{number} b c", "max_tokens": 2}
+        answer = request(user, "/v1/completions", asked)
+        assert answer.status == 200, answer.body
+        parts.append(answer.data["sim"])
+    assert {(part["worker"], part["rank"]) for part in parts} == LAYOUTS[recipe]
+    if "worker-0" not in {part["worker"] for part in parts}:
+        assert all(part["handed_over"] and not part["recomputed"] for part in parts)
+    down(user)
