@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.checks import images, locks, site
+from launcher.checks import bootstrap, images, locks, site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
@@ -153,6 +153,7 @@ AUDITS: Mapping[str, Audit] = {
     "program-absent": program_absent,
     "program-version": program_version,
     "setup-syntax": setup_syntax,
+    "envoy-refuses": bootstrap.envoy_refuses,
     "partition-unusable": site.partition_unusable,
     "time-over-limit": site.time_over_limit,
     "gpus-absent": site.gpus_absent,

@@ -16,12 +16,14 @@ from typing import Any, TypeGuard
 from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
 from launcher.execute import find
+from launcher.execute.envoy import bootstrap
 from launcher.execute.library import config
 from launcher.execute.ports import Owner, owner
 from launcher.execute.slurm import answers as answers_of_slurm
 from launcher.model.facts import (
     Accounts,
     Answer,
+    Bootstrap,
     Facts,
     Folder,
     Header,
@@ -192,6 +194,7 @@ _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Module: _module,
     Installed: _installed,
     Syntax: _syntax,
+    Bootstrap: bootstrap,
     Folder: _folder,
     Partitions: answers_of_slurm.partitions,
     Options: answers_of_slurm.options,

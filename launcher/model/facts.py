@@ -56,6 +56,18 @@ class Syntax:
 
 
 @record
+class Bootstrap:
+    """Does the program `program` take `text` as Envoy's bootstrap? `first` is a directory looked in before PATH.
+
+    Yes where there is no such program.
+    """
+
+    text: str
+    program: str
+    first: str | None = None
+
+
+@record
 class Folder:
     """Where does this user keep the launcher's files of a kind? The answer's text is the path."""
 
@@ -110,7 +122,8 @@ class Header:
 
 
 Question = (
-    Port
+    Bootstrap
+    | Port
     | Variable
     | Program
     | Module

@@ -1,0 +1,60 @@
+"""The real Envoy, asked whether it takes a bootstrap."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.checks.bootstrap import envoy_refuses
+from launcher.execute.adapters import load
+from launcher.execute.envoy import bootstrap
+from launcher.execute.library import Files
+from launcher.execute.probe import answers
+from launcher.model.facts import Answer, Bootstrap
+from launcher.model.job import Job
+from launcher.model.link import Request, link
+from launcher.plan.plan import plan
+from launcher.plan.step import Plan
+from launcher.run.script import bind
+from tests.end.environments import environment
+
+SLOTS = {"ip0": "127.0.0.1", "host0": "here", "run": "/run/1", "python": "python3"}
+
+
+def made(folder: Path) -> tuple[Job, Plan]:
+    own = folder / "site.toml"
+    own.write_text(f'schema = 1\nname = "local"\n[images]\nllm-d = "{environment("llm-d")}"\n', encoding="utf-8")
+    job = link(Files({}, site=folder, directory=folder), Request("sim-llm-d-pd", "./site.toml"))
+    return job, bind(plan(job, load({role.manifest.adapter for role in job.roles})), SLOTS)
+
+
+def broken(text: str, change: dict[str, Any]) -> str:
+    return json.dumps({**json.loads(text), **change})
+
+
+def test_it_takes_what_is_written_for_it(tmp_path: Path) -> None:
+    job, found = made(tmp_path)
+    (question,) = envoy_refuses(job, found, {})
+    assert isinstance(question, Bootstrap)
+    assert question.first == f"{environment('llm-d')}/bin"
+    assert list(envoy_refuses(job, found, answers([question]))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [({"admni": {}}, "admni"), ({"static_resources": {"clusters": [{"name": ""}]}}, "Name")]
+)
+def test_it_says_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    job, found = made(tmp_path)
+    (question,) = envoy_refuses(job, found, {})
+    assert isinstance(question, Bootstrap)
+    answer = bootstrap(Bootstrap(broken(question.text, change), question.program, question.first))
+    assert not answer.yes
+    assert said in answer.text
+    (finding,) = envoy_refuses(job, found, {question: answer})
+    assert not isinstance(finding, Bootstrap)
+    assert (finding.code, finding.exit) == ("envoy-refuses", 4)
+
+
+def test_without_an_envoy_nothing_is_said() -> None:
+    assert bootstrap(Bootstrap("{}", "no-such-envoy")) == Answer(yes=True)
