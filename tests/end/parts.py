@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from launcher.execute.adapters import load
+from launcher.execute.bundle import simulator
 from launcher.execute.library import Files
 from launcher.model.link import Edit, Request, link
 from launcher.plan.plan import plan
 from launcher.render.script import render
+from launcher.roles.rehearsal import ARCHIVE
 from launcher.run.gate import Answer, probe
 from launcher.run.script import Child, Gate, Script, bind
 from tests.end.environments import PYTHON
@@ -31,6 +33,8 @@ class Parts:
         known = {"run": str(start.folder), "python": PYTHON, "path": "/usr/bin:/bin"}
         self.script: Script = bind(script, {**slots, **known})
         self.programs: dict[str, Program] = {}
+        # As `launch up` does; the commands name it.
+        (start.folder / ARCHIVE).write_bytes(simulator())
 
     def child(self, name: str) -> Child:
         return next(child for child in self.script.children if child.name == name)
