@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from launcher.checks.case import Case
 from launcher.model.given import Given
+from launcher.model.job import Role
 from launcher.plan.ports import HTTP
 from launcher.roles.base import Replica
 from launcher.text.diagnostic import Diagnostic, Place, Severity
@@ -59,8 +60,9 @@ def port_taken_twice(case: Case) -> Iterator[Diagnostic]:
     """
     taken: dict[int, list[range]] = {}
     told: set[str] = set()
-    for replica in case.outline.replicas:
-        ports = _published(case, replica)
+    first = {role.name: port for role in case.job.workers if (port := _published(role)) is not None}
+    for replica in case.outline.replicas if first else ():
+        ports = _ports(case, replica, first.get(replica.role.name))
         for node in replica.nodes if ports else ():
             others = taken.setdefault(node, [])
             clash = any(ports.start < other.stop and other.start < ports.stop for other in others)
@@ -75,11 +77,15 @@ def port_taken_twice(case: Case) -> Iterator[Diagnostic]:
                 )
 
 
-def _published(case: Case, replica: Replica) -> range:
-    """The ports on which a replica's ranks publish, as its flags say."""
-    found = _BOUND.fullmatch(str(Given(replica.role).table(_EVENTS).get("endpoint", "")))
-    if found is None or replica.role.mode is None:
+def _published(role: Role) -> int | None:
+    """The port on which a role's first rank publishes, as its flags say."""
+    found = _BOUND.fullmatch(str(Given(role).table(_EVENTS).get("endpoint", "")))
+    return None if found is None else int(found[1])
+
+
+def _ports(case: Case, replica: Replica, first: int | None) -> range:
+    """The ports of all ranks of a replica."""
+    if first is None:
         return range(0)
     endpoints = case.adapters[replica.role.manifest.adapter].endpoints(replica)
-    first = int(found[1])
     return range(first, first + sum(endpoint.ranks for endpoint in endpoints))

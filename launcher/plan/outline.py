@@ -39,7 +39,7 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     seats = tuple(_seats(job, adapters, layout, wanted))
     allocation = allocate(seats, wanted, front, job.recipe.ports)
     waits = order(job.roles)
-    roles = {role.name: role for role in job.roles}
+    roles, spread = {role.name: role for role in job.roles}, job.router.manifest.urls
     replicas = tuple(
         Replica(
             roles[seat.role],
@@ -48,7 +48,7 @@ def outline(job: Job, adapters: Adapters) -> Outline:
             seat.nodes,
             seat.gpus,
             ports,
-            job.router.manifest.urls,
+            spread,
         )
         for seat, ports in zip(seats, allocation.ports, strict=True)
     )

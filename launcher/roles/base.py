@@ -203,6 +203,7 @@ def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
     A worker whose adapter is not among `adapters` has none here.
     """
     found: list[Endpoint] = []
+    spread = job.router.manifest.urls
     for role in job.workers:
         adapter = adapters.get(role.manifest.adapter)
         if adapter is None:
@@ -211,6 +212,5 @@ def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
         ports = {name: port.base for name, port in adapter.ports(role, count).items()}
         for index in range(role.replicas):
             name, place = f"{role.name}-{index}", tuple(range(count))
-            spread = job.router.manifest.urls
             found.extend(adapter.endpoints(Replica(role, index, name, place, tuple(devices), ports, spread)))
     return tuple(found)
