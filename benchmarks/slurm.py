@@ -162,7 +162,7 @@ def report(rows: Sequence[Limit], details: Sequence[str]) -> Iterator[str]:
     """The whole of slurm.md."""
     yield "# Measurements on Slurm"
     yield ""
-    python, slurm = (".".join(map(str, each)) for each in (sys.version_info[:3], version()))
+    python, slurm = (".".join(map(str, sys.version_info[:3])), "{}.{:02}.{}".format(*version()))
     yield f"Written by `make bench-slurm` on {time.strftime('%Y-%m-%d')}: {machine()}; Python {python}, Slurm {slurm}."
     yield "Four nodes on this one machine; whatever else runs on it makes seconds of waiting dearer, CPU hardly."
     yield ""
