@@ -117,7 +117,7 @@ def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         answer = facts.get(question)
         if answer is None:
             yield question
-        elif answer.yes and answer.text != role.version:
+        elif answer.yes and role.version not in (answer.text, answer.text.partition("+")[0]):
             yield Diagnostic(
                 "program-version",
                 f"role `{role.name}` runs {role.manifest.program.name} {answer.text}, and {role.version} is checked",

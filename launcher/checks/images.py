@@ -111,7 +111,7 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """
     for use in uses(job, plan, facts):
         found = dict(use.image.versions).get(use.role.manifest.program.name or "") if use.image else None
-        if found is not None and use.role.version is not None and found != use.role.version:
+        if found is not None and use.role.version not in (None, found, found.partition("+")[0]):
             name = use.role.manifest.program.name
             message = f"the image of role `{use.role.name}` has {name} {found}, and {use.role.version} is checked"
             advice = f"`launch images set {use.role.image or 'ALIAS'} --version {name}={found}`"

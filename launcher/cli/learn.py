@@ -14,6 +14,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute import harvest, helptext, usage
 from launcher.execute.conversion import Converted
+from launcher.execute.folder import NAME
 from launcher.execute.library import Files, config
 from launcher.execute.world import Real
 from launcher.model.catalogue import dump, stand_in
@@ -28,6 +29,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints the path of each file it wrote; notes what changed since the version before."""
     library = Files()
     grammar = _grammar(library, args.program)
+    for word in args.words:
+        if not NAME.fullmatch(word):
+            raise Usage(f"`{word}` is no version", advice="a version is the name of a file: letters, digits, `._-`")
     folder = _folder(args.into) / grammar.name
     done: set[str] = set()
     for version in _versions(library, grammar, args):
@@ -84,8 +88,8 @@ def _versions(library: Files, grammar: Grammar, args: argparse.Namespace) -> Ite
 
 
 def _made(grammar: Grammar, version: str | None, args: argparse.Namespace) -> Converted:
-    if args.python:
-        return harvest.from_python(grammar, shlex.split(args.python), version)
+    if args.python is not None:
+        return harvest.from_python(grammar, _words(args.python), version)
     if grammar.help == "getopt":
         manual = flags.read(args.help_text) if args.help_text else ""
         return Converted(_asked(usage.harvest, grammar.name, usage.asker([grammar.name]), manual), [])
@@ -97,9 +101,21 @@ def _made(grammar: Grammar, version: str | None, args: argparse.Namespace) -> Co
     if args.wheel:
         return harvest.from_wheel(grammar, version, Path(args.wheel))
     if grammar.distribution is None:
-        advice = f"`{grammar.name} --help | launch flags harvest {grammar.name} VERSION --help-text -`"
+        advice = (
+            f"`{grammar.prints or grammar.name} --help | launch flags harvest {grammar.name} VERSION --help-text -`"
+        )
         raise Usage(f"{grammar.name} is not on PyPI", advice=advice)
     return harvest.from_wheel(grammar, version)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise Usage(f"`--python`: {str(error).lower()}", advice="quote it as a shell would") from error
+    if not words:
+        raise Usage("`--python` names no program", advice="a path, or what runs a Python elsewhere")
+    return words
 
 
 def _asked(make: Callable[..., T], *args: Any) -> T:

@@ -40,7 +40,8 @@ def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None)
 def from_python(grammar: Grammar, words: Sequence[str], version: str | None = None) -> Converted:
     """The catalogue of the program that a Python has; `words` run that Python, on this machine or elsewhere."""
     raw = ask(words, order(grammar, None, None) | ({} if version is None else {"distribution": None}))
-    return convert(grammar, version or raw["version"], raw, source(grammar))
+    # What a build calls itself (`0.33.0+cu130`) says nothing of its flags.
+    return convert(grammar, version or raw["version"].partition("+")[0], raw, source(grammar))
 
 
 def source(grammar: Grammar) -> str:

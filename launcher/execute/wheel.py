@@ -17,6 +17,7 @@ from pathlib import Path
 
 from launcher.text.diagnostic import Diagnostic, Refused
 
+_WHEEL = re.compile(r"[^-/]+-[^-/]+(-[^-/]+){3,4}\.whl")
 PYTHON = "3.12"
 """Whose wheels are taken where there is one for each Python; only their source is read."""
 
@@ -51,7 +52,13 @@ def _name(distribution: str, version: str, *, whole: bool) -> str:
 
 
 def extracted(wheel: Path, folder: Path, *, whole: bool = False) -> Path:
-    """The folder below `folder` with what is in `wheel`: its Python source, and the metadata that has its version."""
+    """The folder below `folder` with what is in `wheel`: its Python source, and the metadata that has its version.
+
+    Raises Refused for what is no wheel.
+    """
+    if not (_WHEEL.fullmatch(wheel.name) and zipfile.is_zipfile(wheel)):
+        state = "is no wheel" if wheel.exists() else "does not exist"
+        raise Refused([Diagnostic("harvest-failed", f"`{wheel}` {state}", None, exit=1)])
     kept = folder / _name(*wheel.name.split("-")[:2], whole=whole)
     if kept.is_dir():
         return kept

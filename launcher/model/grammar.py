@@ -86,6 +86,7 @@ class Grammar(Table):
     help: Literal["click", "getopt", "go", "rust", "tclap"] | None = Field(
         default=None, description="whose style its `--help` has"
     )
+    prints: str | None = Field(default=None, description="what prints its `--help`; left out: its name")
     folds: bool = Field(default=False, description="underscores in names are dashes")
     dotted: bool = Field(default=False, description="`--flag.field` sets a field of a JSON flag")
     glued: dict[str, list[str]] = Field(default={}, description="`-O3` → keys it may stand for, the first there is")
@@ -106,7 +107,20 @@ class Grammar(Table):
         return self.model_copy(update=tables)
 
 
-_OWN = ("schema", "name", "like", "distribution", "beside", "parser", "module", "app", "chain", "whole", "help")
+_OWN = (
+    "schema",
+    "name",
+    "like",
+    "distribution",
+    "beside",
+    "parser",
+    "module",
+    "app",
+    "chain",
+    "whole",
+    "help",
+    "prints",
+)
 """Keys of a grammar that say nothing of another program."""
 
 

@@ -66,6 +66,10 @@ WRONG = [
     (("harvest", "nobody"), "nobody says how `nobody` reads its command line", ""),
     (("harvest", "envoy"), "envoy is not on PyPI", "--help-text -"),
     (("harvest", "envoy", "--help-text", "x"), "a help text does not say its version", ""),
+    (("harvest", "trtllm-serve"), "trtllm-serve is not on PyPI", "`trtllm-serve serve --help | launch"),
+    (("harvest", "smg", "../1"), "`../1` is no version", "letters, digits"),
+    (("harvest", "smg", "--python", ""), "`--python` names no program", "a path"),
+    (("harvest", "smg", "--python", "'"), "`--python`: no closing quotation", "quote it"),
     (("harvest", "envoy", "1", "--help-text", "absent"), "`absent` cannot be read: no such file or directory", ""),
 ]
 
@@ -80,6 +84,17 @@ def test_what_is_wrong_says_what_to_do(
     assert help_ in err
 
 
+@pytest.mark.parametrize(
+    ("name", "state"), [("absent.whl", "does not exist"), ("x.whl", "is no wheel"), ("smg-1-py3-none-any.whl", "is no")]
+)
+def test_what_is_no_wheel_is_refused(name: str, state: str, capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    if state != "does not exist":
+        (home / name).write_text("x", encoding="utf-8")
+    status, out, err = run(capsys, "harvest", "smg", "--wheel", name)
+    assert (status, out) == (1, "")
+    assert f"error[harvest-failed]: `{name}` {state}" in err
+
+
 def test_two_versions_are_compared(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     status, out, err = run(capsys, "diff", "sglang", "0.5.16", "0.5.23")
     assert status == 0
@@ -90,7 +105,7 @@ def test_two_versions_are_compared(capsys: pytest.CaptureFixture[str], home: Pat
 
 
 def test_a_new_version_is_learnt_from_an_environment(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    status, out, err = run(capsys, "harvest", "smg", "--python", sys.executable)
+    status, out, err = run(capsys, "harvest", "smg", "--python", f"env -u NOTHING {sys.executable}")
     path = home / "launch" / "manifests" / "flags" / "smg" / "1.13.0.json"
     assert (status, out) == (0, f"{path}\n")
     assert path.read_bytes() == (FLAGS / "smg" / "1.13.0.json").read_bytes()
