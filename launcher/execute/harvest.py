@@ -40,8 +40,11 @@ def from_wheel(grammar: Grammar, version: str | None, place: Path | None = None)
 def from_python(grammar: Grammar, words: Sequence[str], version: str | None = None) -> Converted:
     """The catalogue of the program that a Python has; `words` run that Python, on this machine or elsewhere."""
     raw = ask(words, order(grammar, None, None) | ({} if version is None else {"distribution": None}))
+    found = version or raw["version"]
+    if found is None:
+        raise failed(f"{grammar.name} does not say its version: name it after the program")
     # What a build calls itself (`0.33.0+cu130`) says nothing of its flags.
-    return convert(grammar, version or raw["version"].partition("+")[0], raw, source(grammar))
+    return convert(grammar, found.partition("+")[0], raw, source(grammar))
 
 
 def source(grammar: Grammar) -> str:

@@ -149,6 +149,12 @@ def test_a_help_text_without_flags_is_refused(capsys: pytest.CaptureFixture[str]
     assert "error[harvest-failed]: no flag is found in the help text of epp, read as go" in err
 
 
+def test_a_program_that_does_not_say_its_version(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "harvest", "sim", "--python", sys.executable)
+    assert (status, out) == (1, "")
+    assert "sim does not say its version: name it after the program" in err
+
+
 def test_a_grammar_that_is_wrong_is_refused(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     folder = home / "launch" / "manifests" / "flags" / "own"
     folder.mkdir(parents=True)
