@@ -183,7 +183,10 @@ def _string(pattern: str) -> dict[str, Any]:
 _NAME_TEST = _matching(NAME, "must be a name of at most 63 characters A-Z a-z 0-9 _ . -, a letter or digit first")
 _PORT_TEST = _matching(PORT, "must be at most 31 characters a-z 0-9 _, a letter first")
 _DURATION = {"type": "integer", "minimum": 1, "maximum": duration.LONGEST}
-_FILE_OR_TABLE = [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]
+_FILE_OR_TABLE = [
+    {"type": "string", "minLength": 1},
+    {"type": "object", "minProperties": 1, "additionalProperties": FLAG_MARK},
+]
 _SEGMENT = [{"type": "integer", "minimum": 1}, {"enum": ["role", "job"]}]
 
 Schema = Annotated[Literal[1], Tested(_schema, {"const": 1, "type": "integer"}, raw=True)]
