@@ -121,7 +121,7 @@ def runs(world: World) -> Sequence[Run]:
 
 
 def find(world: World, word: str = LAST) -> Run:
-    """The run that `word` means: its name, the beginning of just one name, or `last`.
+    """The run that `word` means: its name, the beginning of just one name or of just one that lives, or `last`.
 
     Raises Refused with exit 2, and with exit 1 where a newer release wrote it.
     """
@@ -131,6 +131,8 @@ def find(world: World, word: str = LAST) -> Run:
     if word == LAST:
         return understood(known[-1])
     meant = [run for run in known if run.name == word] or [run for run in known if run.name.startswith(word)]
+    if len(meant) > 1:
+        meant = [run for run in meant if lock.held(str(run.path))] or meant
     if len(meant) == 1:
         return understood(meant[0])
     if not meant:

@@ -8,7 +8,7 @@ from typing import Any
 from launcher.model.cluster import Cluster
 from launcher.model.job import Job, Origin, Origins, table
 from launcher.model.recipe import Recipe, Table
-from launcher.model.shape import default
+from launcher.model.shape import default, purpose
 from launcher.model.spelling import recipe_key
 from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Place, Refused
@@ -103,13 +103,19 @@ def _unset(job: Job, path: KeyPath) -> Diagnostic:
         found = nearest(key, keys(job))
         help_ = f"did you mean `{found}`?" if found else "`launch schema recipe` has every key and its default"
         return Diagnostic("not-set", f"nobody set `{key}`", None, help=help_, exit=2)
-    said = "it has no value" if value is None else f"its default is `{json.dumps(value, default=str)}`"
+    told = purpose(*_model(path)).partition(": ")[2] or "it has no value"
+    said = told if value is None else f"its default is `{json.dumps(value, default=str)}`"
     return Diagnostic("not-set", f"nobody set `{key}`: {said}", None, exit=2)
+
+
+def _model(path: KeyPath) -> tuple[type[Table], KeyPath]:
+    """The model that a key is of, and its path in there."""
+    return (Cluster, path[1:]) if path[0] == CLUSTER else (Recipe, path)
 
 
 def _default(job: Job, path: KeyPath) -> Any:
     """What a key is that nobody set. Raises KeyError for one that is none."""
-    model, inner = (Cluster, path[1:]) if path[0] == CLUSTER else (Recipe, path)
+    model, inner = _model(path)
     if not inner or (path[0] == "roles" and path[:2] not in [table(role.name) for role in job.roles]):
         raise KeyError(path[-1])
     value = default(model, inner)

@@ -68,7 +68,7 @@ def _diagnose(model: type[Table], error: ErrorDetails, where: Where, suggestions
         return _unknown(model, path, where, suggestions)
     if error["type"] == "missing":
         return _missing(model, path, where)
-    described = _described(model, path)
+    described = purpose(model, path)
     return _wrong(error, path, where(path, "value"), (described,) if described else ())
 
 
@@ -84,7 +84,7 @@ def _missing(model: type[Table], path: KeyPath, where: Where) -> Diagnostic:
     message = f"`{key}` is missing{_inside(path[:-1])}"
     if path == ("schema",):
         return Diagnostic("missing-key", message, where((), "value"), help="write `schema = 1` on the first line")
-    described = _described(model, path)
+    described = purpose(model, path)
     return Diagnostic(
         "missing-key",
         message,
@@ -182,7 +182,7 @@ def default(model: type[Table], path: KeyPath) -> Any:
     raise KeyError(path[-1])
 
 
-def _described(model: type[Table], path: KeyPath) -> str:
+def purpose(model: type[Table], path: KeyPath) -> str:
     """A note that says what the key is for; empty for an item of a list or table."""
     description = _annotation(model, path)[1]
     return f"`{path[-1]}`: {description}" if description and path else ""

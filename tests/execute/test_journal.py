@@ -140,6 +140,9 @@ def test_found_by_name_or_a_beginning_of_one(world: Recording) -> None:
     status, message, _ = refused(raised)
     assert status == 2
     assert message.startswith("`quick` is the beginning of 3 runs: `quick-20260801-000000-0000`, ")
+    held = lock.take(str(where / "quick-20260801-000000-0001"))
+    assert find(world, "quick").name == "quick-20260801-000000-0001", "the one that lives"
+    os.close(held)
     with pytest.raises(Refused) as raised:
         find(world, "quicker-20260801-000000-0003")
     assert refused(raised)[0::2] == (2, "did you mean `quicker-20260801-000000-0002`?")

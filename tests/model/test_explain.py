@@ -66,7 +66,7 @@ ABSENT = [
     ("router.flags.polcy", "not-set nobody set `router.flags.polcy`", "did you mean `router.flags.policy`?"),
     ("prots.shift", "not-set nobody set `prots.shift`", "`launch schema recipe` has every key and its default"),
     ("ports.shift", "not-set nobody set `ports.shift`: its default is `0`", None),
-    ("ports.public", "not-set nobody set `ports.public`: it has no value", None),
+    ("ports.public", "not-set nobody set `ports.public`: port of the public URL; default 8000 + `shift`", None),
     ("cluster.python", 'not-set nobody set `cluster.python`: its default is `"python3"`', None),
     ("roles.wroker.image", "not-set nobody set `roles.wroker.image`", "did you mean `roles.worker.image`?"),
     (
