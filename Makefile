@@ -16,6 +16,8 @@ ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard te
 SOURCES := $(VENV)/sources/made
 # Programs whose flags a wheel of PyPI tells.
 LEARNT := $(patsubst manifests/flags/%/grammar.toml,%,$(shell grep -l '^distribution' manifests/flags/*/grammar.toml))
+# What needs no root. Images are made and mounted, which does.
+AS_NOBODY := tests/cli tests/end tests/execute tests/run --ignore=tests/cli/images --ignore=tests/execute/images
 # Caches live in the environment's folder: `make check` leaves the tree as it was.
 CACHE := $(CURDIR)/$(VENV)/cache
 export RUFF_CACHE_DIR := $(CACHE)/ruff
@@ -44,7 +46,7 @@ test: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## every test that CI runs
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-nobody: $(VENV)/dev $(ENVIRONMENTS) ## by root: those that need no root, as the user nobody
-	@$(BIN)/python -m tests.nobody -n $(JOBS) --dist loadfile tests/cli tests/end tests/execute tests/run
+	@$(BIN)/python -m tests.nobody -n $(JOBS) --dist loadfile $(AS_NOBODY)
 
 test-all: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## the same and those that take minutes
 	@bash .ci/packages
