@@ -118,7 +118,7 @@ def test_findings_are_bounded() -> None:
 
 def test_codes_are_explained() -> None:
     told_codes = {code for _, _, rows in REFUSED for code, _, _ in rows}
-    assert told_codes | {"toml-syntax"} == set(CODES)
+    assert told_codes | {"toml-syntax", "yaml-syntax"} == set(CODES)
 
 
 def test_notes_and_help() -> None:
