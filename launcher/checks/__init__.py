@@ -1,8 +1,6 @@
 """Rules over job and plan. A check is a generator; its docstring is what `launch explain CODE` prints."""
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from launcher.checks import (
     environment,
@@ -18,17 +16,14 @@ from launcher.checks import (
     slurm,
 )
 from launcher.checks.allow import allowed, unknown_allowed
-from launcher.checks.audit import AUDITS
 from launcher.checks.case import Case, Check
 from launcher.checks.rules import RULES as BETWEEN
 from launcher.model.findings import EXPLANATIONS
 from launcher.model.job import Job
 from launcher.roles.base import Adapters
-from launcher.roles.rehearsal import CODES as REHEARSAL
 from launcher.text.diagnostic import Diagnostic, ordered
-from launcher.text.parse import CODES as UNREADABLE
 
-__all__ = ["CHECKS", "FIRM", "Case", "Check", "allowed", "check", "pages"]
+__all__ = ["AUDITED", "CHECKS", "FIRM", "Case", "Check", "allowed", "check", "codes_of"]
 
 _RULES = (
     layout.worker_missing,
@@ -86,17 +81,47 @@ FIRM = frozenset({*placement.PLANNED, *_UNSTARTABLE, "unknown-allowed"})
 """Codes that `allow` cannot turn into warnings: there would be nothing to plan, or nothing to start."""
 
 
+AUDITED = (
+    "port-in-use",
+    "variable-absent",
+    "program-absent",
+    "program-version",
+    "setup-syntax",
+    "envoy-refuses",
+    "partition-unusable",
+    "time-over-limit",
+    "gpus-absent",
+    "pyxis-absent",
+    "mpi-unknown",
+    "account-unknown",
+    "image-absent",
+    "image-unseen",
+    "image-of-other-nodes",
+    "image-lacks-program",
+    "image-version",
+    "driver-refused",
+    "image-moved",
+    "image-unlocked",
+)
+"""Codes of `audit.AUDITS`, which `allow` may name. What only `up` asks is not imported for a check."""
+
+
 def check(job: Job, adapters: Adapters) -> list[Diagnostic]:
     """Everything that is wrong with `job`, in the order it is told, warnings of linking included.
 
     `adapters` has one for every role. Errors that the recipe's `allow` lists are warnings that say so.
     """
     case = Case(job, adapters)
-    codes = dict.fromkeys(EXPLANATIONS, False) | dict.fromkeys([*CHECKS, *AUDITS, *_codes(adapters)], True)
-    codes |= dict.fromkeys(FIRM, False)
+    codes = _allowable(adapters) if job.recipe.allow else {}
     found = [*job.findings, *_found(case), *unknown_allowed(case, codes)]
     once = {(finding.code, finding.place or finding.message, finding.message): finding for finding in reversed(found)}
     return ordered(allowed(reversed(once.values()), [code for code in job.recipe.allow if codes.get(code)]))
+
+
+def _allowable(adapters: Adapters) -> dict[str, bool]:
+    """Code of every finding → whether `allow` may name it."""
+    codes = dict.fromkeys(EXPLANATIONS, False) | dict.fromkeys([*CHECKS, *AUDITED, *codes_of(adapters)], True)
+    return codes | dict.fromkeys(FIRM, False)
 
 
 def _found(case: Case) -> Iterator[Diagnostic]:
@@ -106,12 +131,6 @@ def _found(case: Case) -> Iterator[Diagnostic]:
         yield from case.adapters[role.manifest.adapter].check(case.job, role, case.endpoints)
 
 
-def _codes(adapters: Adapters) -> Mapping[str, str]:
+def codes_of(adapters: Adapters) -> Mapping[str, str]:
+    """Code → page, of what adapters find."""
     return {code: page for adapter in adapters.values() for code, page in adapter.codes.items()}
-
-
-def pages(adapters: Adapters) -> Mapping[str, str]:
-    """Code → what `launch explain CODE` prints, for every finding up to the plan; the first line is its summary."""
-    rules: Mapping[str, Callable[..., Any]] = {**CHECKS, **AUDITS, "unknown-allowed": unknown_allowed}
-    made = {code: inspect.getdoc(rule) or "" for code, rule in rules.items()}
-    return {**UNREADABLE, **EXPLANATIONS, **REHEARSAL, **_codes(adapters), **made}

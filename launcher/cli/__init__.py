@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from launcher.cli.guard import Guard, Usage
 from launcher.cli.options import OPTIONS
@@ -57,6 +58,14 @@ exit codes
   130  interrupted by Ctrl-C                 143  ended by TERM or a hang-up
   141  the reader of stdout went away
 """
+
+
+def program() -> NoReturn:
+    """The process `launch`: ends it with the exit code of `main`, all output written.
+
+    Nothing of it is left to be put away, which the interpreter takes as long for as `check` for its checks.
+    """
+    os._exit(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

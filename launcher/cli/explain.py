@@ -3,7 +3,8 @@
 import argparse
 from collections.abc import Mapping
 
-from launcher.checks import pages, survey
+from launcher.checks import survey
+from launcher.checks.pages import pages
 from launcher.cli.codes import CODES
 from launcher.cli.guard import Usage
 from launcher.cli.table import table

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.checks import CHECKS, Case, check, pages
+from launcher.checks import AUDITED, CHECKS, Case, check
 from launcher.checks.audit import AUDITS
+from launcher.checks.pages import pages
 from launcher.checks.placement import PLANNED
 from launcher.execute.adapters import known, load
 from launcher.model.findings import EXPLANATIONS
@@ -81,3 +82,7 @@ def test_rules_keep_to_their_code_and_to_what_can_be_planned(path: Path, tmp_pat
         elif any(found[code] for code in PLANNED):
             with pytest.raises(Refused):
                 plan(job, ADAPTERS)
+
+
+def test_codes_of_audits_are_known_without_them() -> None:
+    assert set(AUDITED) == set(AUDITS)
