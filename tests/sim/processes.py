@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds after which a test gives up waiting for what should come at once."""
 
 WORKER = (sys.executable, "-m", "launcher.sim", "--host", "127.0.0.1", "--port", "0", "--served-model-name", "tiny")
