@@ -6,6 +6,7 @@ from launcher.images import reference
 from launcher.images.reference import Daemon
 from launcher.images.reference import File as ImageFile
 from launcher.images.require import cuda, required, unmet
+from launcher.model.cluster import Cluster
 from launcher.model.facts import Answer, Facts, Header, Image, Question, Tag
 from launcher.model.job import Job, Role
 from launcher.plan.step import Plan
@@ -154,7 +155,7 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
         packages.update({name: None} if name else {})
     found = {}
     for text, (programs, packages) in needs.items():
-        question = _question(text, job, tuple(sorted(programs)), tuple(sorted(packages)))
+        question = about(text, job.cluster, tuple(sorted(programs)), tuple(sorted(packages)))
         if isinstance(question, Header) and text in there:
             question = Header(question.path, compute=asking)
         if question is not None:
@@ -169,7 +170,8 @@ def _srun(plan: Plan) -> tuple[str, ...]:
     return tuple(f"--{name}={value}" for name, value in wishes.items() if value is not None)
 
 
-def _question(text: str, job: Job, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:
+def about(text: str, cluster: Cluster, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:
+    """The question about an image of a cluster; None where it is no reference, or only a daemon has it."""
     try:
         source = reference.parse(text)
     except ValueError:
@@ -178,8 +180,8 @@ def _question(text: str, job: Job, programs: tuple[str, ...], packages: tuple[st
         return None
     if isinstance(source, ImageFile):
         return Header(source.path, programs, packages)
-    plain = source.registry in job.cluster.plain_http
-    return Tag(str(source), job.cluster.arch or "", programs, packages, plain)
+    plain = source.registry in cluster.plain_http
+    return Tag(str(source), cluster.arch or "", programs, packages, plain)
 
 
 def uses(job: Job, plan: Plan, facts: Facts) -> Iterator[Use]:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.checks.images import about
 from launcher.execute import reading
 from launcher.execute.folder import exists
 from launcher.execute.held import Held, held
@@ -13,10 +14,8 @@ from launcher.execute.images import answers
 from launcher.execute.images.aliases import PATIENCE, refusal
 from launcher.execute.library import Files, project_lock
 from launcher.execute.world import World
-from launcher.images import locking, reference
+from launcher.images import locking
 from launcher.images.locking import Entry
-from launcher.images.reference import Daemon
-from launcher.images.reference import File as ImageFile
 from launcher.model.facts import Answer, Header, Tag
 from launcher.model.linking import Linking
 from launcher.model.lock import FILE, Lock, LockedImage
@@ -70,7 +69,7 @@ def wanted(site: Site, aliases: Sequence[str] = ()) -> list[Wanted]:
     for alias in aliases or sorted(cluster.images):
         image = cluster.images[alias]
         key, text = image.key(cluster.arch), image.meant(cluster.arch)
-        question = _question(text, site, programs, packages) if text is not None else None
+        question = about(text, site.cluster, programs, packages) if text is not None else None
         if key is not None and text is not None and question is not None:
             whole = ("images", alias, key)
             place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
@@ -129,19 +128,6 @@ def digest(file: Path, told: Told) -> str:
 def _refused(one: Wanted, answer: Answer) -> Diagnostic:
     code = {"platform": "image-of-other-nodes"}.get(answer.fault, "image-absent")
     return Diagnostic(code, answer.text, one.place, help=answer.advice, exit=4)
-
-
-def _question(text: str, site: Site, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:
-    try:
-        source = reference.parse(text)
-    except ValueError:
-        return None
-    if isinstance(source, Daemon):
-        return None
-    if isinstance(source, ImageFile):
-        return Header(source.path, programs, packages)
-    plain = source.registry in site.cluster.plain_http
-    return Tag(str(source), site.cluster.arch or "", programs, packages, plain)
 
 
 def _sought() -> tuple[tuple[str, ...], tuple[str, ...]]:
