@@ -96,7 +96,7 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]
             continue
         if image.shell is False:
             message = f"the image of role `{use.role.name}` has no shell (`sh`), which a container is entered by"
-            advice = "take one with a shell, or build one: `launch images build`"
+            advice = "take one with a shell, or put one into it"
             yield _finding("image-lacks-program", use, message, advice)
         missing = [name for name in use.programs if image.programs is not None and name not in image.programs]
         for name in missing if image.shell is not False else ():

@@ -1,7 +1,6 @@
 """Cluster files that are written: a new one, or keys of one that is there, its comments and order kept."""
 
 import os
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,8 +11,7 @@ from tomlkit.items import Comment, Table, Whitespace
 
 from launcher.execute import reading
 from launcher.execute.folder import exists
-from launcher.execute.held import Held, held
-from launcher.execute.images.aliases import PATIENCE
+from launcher.execute.held import Held, editing, replace
 from launcher.execute.world import World
 from launcher.images.alias import begun
 from launcher.model.cluster import Cluster
@@ -99,10 +97,9 @@ def edited(world: World, library: Library, path: Path, name: str, changes: Chang
     A link is followed, the file's mode kept; it is written whole or not at all, one process at a time. Raises Refused,
     and OSError.
     """
-    place = path.resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
+    path.resolve().parent.mkdir(parents=True, exist_ok=True)
     try:
-        with held(world, place.with_name(f".{place.name}.lock"), f"editing {place.name}", PATIENCE):
+        with editing(world, path) as place:
             return _written(library, path, place, name, changes)
     except Held as error:
         raise _failed(f"`{path}` is being edited: {error}", "try again") from error
@@ -118,8 +115,7 @@ def _written(library: Library, path: Path, place: Path, name: str, changes: Chan
     check(library, str(path), after)
     if there and after == before:
         return False
-    mode = stat.S_IMODE(place.stat().st_mode) if there else _MODE
-    files.write(str(place), after.encode("utf-8"), mode)
+    replace(place, after)
     return True
 
 

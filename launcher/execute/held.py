@@ -8,13 +8,19 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from launcher.execute.folder import exists
 from launcher.execute.world import World
-from launcher.run import account
+from launcher.run import account, files
+
+PATIENCE = 60.0
+"""Seconds an edit waits for others; each takes a few hundredths."""
 
 _BYTES = 512
+_MODE = 0o644
 _PAUSE = 0.02
 _PATIENT = 1.0
 
@@ -44,6 +50,24 @@ def held(
         yield
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def editing(
+    world: World, path: Path, told: Callable[[str], None] = lambda text: None, verb: str = "editing"
+) -> Iterator[Path]:
+    """The file that `path` names, links followed, while this process alone edits it: the file, not a link to it, is
+    what is replaced. Raises Held or OSError.
+    """
+    place = path.resolve()
+    with held(world, place.with_name(f".{place.name}.lock"), f"{verb} {place.name}", PATIENCE, told):
+        yield place
+
+
+def replace(place: Path, text: str) -> None:
+    """The file whole or not at all, its mode kept. Raises OSError."""
+    mode = stat.S_IMODE(place.stat().st_mode) if exists(place) else _MODE
+    files.write(str(place), text.encode("utf-8"), mode)
 
 
 def _wait(world: World, handle: int, patience: float, told: Callable[[str], None]) -> None:

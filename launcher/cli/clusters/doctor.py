@@ -12,13 +12,13 @@ from launcher.cli.guard import exit_code, refuse
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute import clusterfile
-from launcher.execute.images.aliases import target
+from launcher.execute.images.aliases import read, target
 from launcher.execute.library import Files
 from launcher.execute.slurm.survey import PATIENCE, survey
 from launcher.execute.world import Real, World
 from launcher.model.linking import Linking
 from launcher.model.site import Site, site
-from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.diagnostic import Diagnostic
 from launcher.text.document import dotted
 from launcher.text.secret import shown
 
@@ -50,11 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def _site(args: argparse.Namespace) -> tuple[str, Site]:
     name, named = arguments.chosen(args)
-    linking = Linking(Files())
-    found = site(linking, name, named)
-    if found is None:
-        raise Refused(linking.findings)
-    return name, found
+    return name, read(name, named)
 
 
 def _again(found: Site, name: str) -> Site:

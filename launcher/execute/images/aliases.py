@@ -1,6 +1,5 @@
 """Aliases edited in the file of a cluster: by one process at a time, whole or not at all."""
 
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from launcher.execute import reading
 from launcher.execute.folder import NAME, exists
-from launcher.execute.held import Held, held
+from launcher.execute.held import Held, editing, replace
 from launcher.execute.library import Files, config
 from launcher.execute.world import World
 from launcher.images import alias as alias_text
@@ -17,14 +16,10 @@ from launcher.images.use import use
 from launcher.model.cluster import ARCHITECTURES, Cluster
 from launcher.model.linking import Linking
 from launcher.model.site import Site, site
-from launcher.run import files
 from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.document import Document
 from launcher.text.parse import parse
 from launcher.text.suggest import nearest
-
-PATIENCE = 60.0
-"""Seconds an edit waits for others; each takes a few hundredths."""
 
 Told = Callable[[str], None]
 
@@ -138,19 +133,16 @@ def _known(found: Site, alias: str) -> Any:
 def _edited(
     world: World, goal: Target, change: Callable[[Site, Document | None], str], alias: str | None, told: Told
 ) -> None:
-    # The file itself, not a link to it, is replaced.
-    path = goal.file.resolve()
-    if not exists(path):
+    if not exists(goal.file):
         read(goal.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        goal.file.resolve().parent.mkdir(parents=True, exist_ok=True)
     try:
-        with held(world, path.with_name(f".{path.name}.lock"), f"editing {path.name}", PATIENCE, told):
+        with editing(world, goal.file, told) as path:
             found = read(goal.name)
             own = parse(str(goal.file), reading.document_text(path, str(goal.file))) if exists(path) else None
             text = change(found, own)
             _sound(goal, text, alias, found.cluster)
-            mode = stat.S_IMODE(path.stat().st_mode) if own else 0o644
-            files.write(str(path), text.encode("utf-8"), mode)
+            replace(path, text)
     except Held as error:
         raise refusal("file-locked", f"`{goal.file}` is being edited: {error}", "try again", 1) from error
 

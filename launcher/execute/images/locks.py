@@ -9,9 +9,9 @@ from pathlib import Path
 from launcher.checks.images import about
 from launcher.execute import reading
 from launcher.execute.folder import exists
-from launcher.execute.held import Held, held
+from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
-from launcher.execute.images.aliases import PATIENCE, refusal
+from launcher.execute.images.aliases import refusal
 from launcher.execute.library import Files, project_lock
 from launcher.execute.world import World
 from launcher.images import locking
@@ -107,9 +107,9 @@ def asked(
 def write(world: World, file: Path, change: Callable[[Lock | None], Lock], told: Told) -> Lock:
     """The file with the change made to what it has by then. Raises Refused and OSError."""
     try:
-        with held(world, file.with_name(f".{file.name}.lock"), f"writing {file.name}", PATIENCE, told):
+        with editing(world, file, told, "writing") as place:
             new = change(read(file))
-            files.write(str(file.resolve()), locking.written(new).encode("utf-8"), 0o644)
+            files.write(str(place), locking.written(new).encode("utf-8"), 0o644)
             return new
     except Held as error:
         raise refusal("file-locked", f"`{file}` is being written: {error}", "try again", 1) from error
