@@ -29,7 +29,7 @@ def check(parser: Parser) -> None:
     parser.add_argument(
         "--probe", action="store_true", help="ask this machine too, as `up` does: ports, programs, variables, preambles"
     )
-    _choice(parser, "--format", FORMATS, default="full", help="how findings are drawn; default `full`")
+    choice(parser, "--format", FORMATS, default="full", help="how findings are drawn; default `full`")
     parser.add_argument("--fix", action="store_true", help="rename keys where there is no doubt; comments stay")
 
 
@@ -42,7 +42,7 @@ def plan(parser: Parser) -> None:
         action="store_true",
         help="plan and script as one JSON document; U+FDD0 and U+FDD1 stand round what is known when the run starts",
     )
-    _choice(form, "--graph", GRAPHS, help="a picture instead of the table")
+    choice(form, "--graph", GRAPHS, help="a picture instead of the table")
     form.add_argument("--explain", metavar="KEY", help="who set a key, lowest layer first: `roles.worker.replicas`")
     parser.add_argument(
         "--diff",
@@ -126,7 +126,7 @@ def flags(parser: Parser) -> None:
         "       launch flags diff PROGRAM VERSION VERSION\n"
         "       launch flags harvest PROGRAM [VERSION] [--wheel PATH | --python COMMAND | --help-text FILE]"
     )
-    _choice(parser, "what", FLAG_VERBS, help="`show` what a program takes, `diff` two versions, `harvest` a new one")
+    choice(parser, "what", FLAG_VERBS, help="`show` what a program takes, `diff` two versions, `harvest` a new one")
     parser.add_argument("program", metavar="PROGRAM", help="`vllm`, `vllm@0.33.0`, `sglang`, `smg` …")
     parser.add_argument("words", metavar="WORD", nargs="*", help="`show`: part of a flag's name; else versions")
     source = parser.add_mutually_exclusive_group()
@@ -141,12 +141,12 @@ def flags(parser: Parser) -> None:
 
 def schema(parser: Parser) -> None:
     """`launch schema`."""
-    _choice(parser, "name", SCHEMAS, help="kind of file")
+    choice(parser, "name", SCHEMAS, help="kind of file")
 
 
 def config(parser: Parser) -> None:
     """`launch config`."""
-    _choice(
+    choice(
         parser,
         "what",
         ("path", "show", "ls"),
@@ -158,14 +158,14 @@ def config(parser: Parser) -> None:
 
 def completion(parser: Parser) -> None:
     """`launch completion`."""
-    _choice(
+    choice(
         parser,
         "shell",
         SHELLS,
         nargs="?",
         help="bash, zsh: `source <(launch completion bash)`; fish: `launch completion fish | source`",
     )
-    _choice(parser, "--words", WORDS, help="what these scripts ask for; `steps` are those of `--run`")
+    choice(parser, "--words", WORDS, help="what these scripts ask for; `steps` are those of `--run`")
     parser.add_argument("--run", metavar="RUN", default="last", help=_RUN)
 
 
@@ -227,5 +227,6 @@ def _run(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=_RUN)
 
 
-def _choice(parser: Any, name: str, choices: tuple[str, ...], **more: Any) -> None:
+def choice(parser: Any, name: str, choices: tuple[str, ...], **more: Any) -> None:
+    """An option or word that takes one of a few; help shows them."""
     parser.add_argument(name, choices=choices, metavar="|".join(choices), **more)

@@ -5,7 +5,8 @@ argparse alone is imported here, so that help and completion need no verb's modu
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from launcher.cli.options import choice
 
 Parser = argparse.ArgumentParser
 
@@ -66,22 +67,8 @@ def rm(parser: Parser) -> None:
     _cluster(parser)
 
 
-def lock(parser: Parser) -> None:
-    """`launch images lock`."""
-    _aliases(parser)
-    _cluster(parser)
-    _lock(parser)
-
-
-def verify(parser: Parser) -> None:
-    """`launch images verify`."""
-    _aliases(parser)
-    _cluster(parser)
-    _lock(parser)
-
-
-def diff(parser: Parser) -> None:
-    """`launch images diff`."""
+def locked(parser: Parser) -> None:
+    """`launch images lock`, `verify` and `diff`."""
     _aliases(parser)
     _cluster(parser)
     _lock(parser)
@@ -99,7 +86,7 @@ def pull(parser: Parser) -> None:
 def ensure(parser: Parser) -> None:
     """`launch images ensure`."""
     parser.add_argument("reference", metavar="ALIAS|REFERENCE", help="an alias of the cluster, or any reference")
-    _choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says")
+    choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says")
     parser.add_argument("--print-path", action="store_true", help="print the path and nothing else")
     _cluster(parser)
     _store(parser)
@@ -128,9 +115,9 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "add": add,
     "set": set_,
     "rm": rm,
-    "lock": lock,
-    "verify": verify,
-    "diff": diff,
+    "lock": locked,
+    "verify": locked,
+    "diff": locked,
     "pull": pull,
     "ensure": ensure,
     "du": du,
@@ -160,7 +147,7 @@ def _store(parser: Parser) -> None:
 
 
 def _entry(parser: Parser) -> None:
-    _choice(parser, "--arch", ARCHITECTURES, help="the reference is for nodes of this architecture alone")
+    choice(parser, "--arch", ARCHITECTURES, help="the reference is for nodes of this architecture alone")
     parser.add_argument(
         "--version",
         metavar="PROGRAM=VERSION",
@@ -179,7 +166,3 @@ def _cluster(parser: Parser) -> None:
 
 def _json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
-
-
-def _choice(parser: Any, name: str, choices: tuple[str, ...], **more: Any) -> None:
-    parser.add_argument(name, choices=choices, metavar="|".join(choices), **more)
