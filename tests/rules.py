@@ -240,11 +240,11 @@ def unportable(source: Source) -> Iterator[str]:
 
 
 # The checkout and the home of whoever runs this, and folders that were theirs once; `[/]` and `[.]` keep this
-# file from holding what it looks for.
+# file from holding what it looks for. A name alone may be anybody's: a checkout counts with something in it.
 _OURS = [str(place) for place in (Path(__file__).parents[1], Path.home()) if len(place.parts) > 2]
 _PLACES = re.compile(
     r"(?<![\w.-])(?:[/](?:work[/](?:main|shared)|root[/][.](?:pyenv|local)|opt[/](?:pypi|wheels))"
-    rf"{''.join('|' + re.escape(place) for place in _OURS)})(?![\w-])"
+    rf"{''.join('|' + re.escape(place) + '(?=/)' for place in _OURS)})(?![\w-])"
     r"|\b(?:pythonhosted[.]org|pypi[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org|crates[.]io)\b"
 )
 

@@ -4,7 +4,7 @@ import argparse
 import fnmatch
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from launcher.cli import learn
@@ -20,9 +20,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Data on stdout, messages on stderr; the exit code is 0 unless something is refused."""
     if args.what == "harvest":
         return learn.run(args, terminal)
-    given = next((name for name in ("wheel", "python", "help_text", "into") if getattr(args, name)), None)
-    if given or args.again:
-        option = f"--{(given or 'again').replace('_', '-')}"
+    of_harvest = ("wheel", "python", "help_text", "into", "again", "unlike")
+    given = next((name for name in of_harvest if getattr(args, name)), None)
+    if given:
+        option = f"--{given.replace('_', '-')}"
         raise Usage(f"`{option}` is an option of `launch flags harvest`", advice="see `launch flags --help`")
     files = Files()
     if args.what == "diff":
@@ -38,6 +39,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             [flag.key for flag in catalogue.flags.values()],
             f"`launch flags show {catalogue.program}` lists all",
         )
+    if args.json:
+        terminal.say(_document(catalogue, {"flags": {flag.key: _told(flag) for flag in found}}))
+        return 0
     terminal.say(detail(catalogue, found[0]) if len(found) == 1 else listed(found, color=terminal.color_out))
     terminal.note(f"{catalogue.program} {catalogue.version}: {len(found)} of {len(catalogue.flags)} flags")
     return 0
@@ -116,6 +120,27 @@ def _kind(wanted: object) -> str:
     return words
 
 
+def _document(catalogue: Catalogue, more: Mapping[str, object]) -> str:
+    head = {"schema": 1, "program": catalogue.program, "version": catalogue.version}
+    return json.dumps({**head, **more}, indent=2, ensure_ascii=False)
+
+
+def _told(flag: Flag) -> dict[str, object]:
+    """A flag as data: every field is there, whatever it is."""
+    return {
+        "spellings": flag.spellings,
+        "off": flag.negatives,
+        "takes": takes(flag),
+        "kind": flag.kind,
+        "known": flag.choices or flag.known,
+        "closed": bool(flag.choices),
+        "default": flag.default,
+        "deprecated": flag.deprecated,
+        "retired": flag.retired,
+        "instead": flag.instead and flag.instead.lstrip("-"),
+    }
+
+
 def _others(flag: Flag) -> str:
     return " ".join(spelling.lstrip("-") for spelling in flag.spellings if spelling != flag.name)
 
@@ -139,6 +164,10 @@ def _diff(files: Files, args: argparse.Namespace, terminal: Terminal) -> int:
     if len(args.words) != 2:
         raise Usage("`launch flags diff` compares two versions", advice=f"`launch flags diff {args.program} OLD NEW`")
     old, new = (named(files, f"{args.program}@{version}") for version in args.words)
+    if args.json:
+        found = [{"kind": each.kind, "flag": each.key, "what": each.what} for each in changes(old, new)]
+        terminal.say(_document(new, {"before": old.version, "changes": found}))
+        return 0
     text = difference(old, new, color=terminal.color_out)
     if text:
         terminal.say(text)

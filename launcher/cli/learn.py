@@ -17,7 +17,7 @@ from launcher.execute.conversion import Converted
 from launcher.execute.folder import NAME
 from launcher.execute.library import Files, config
 from launcher.execute.world import Real
-from launcher.model.catalogue import dump, stand_in
+from launcher.model.catalogue import Catalogue, dump, stand_in
 from launcher.model.grammar import Grammar, complete
 from launcher.run import files
 from launcher.text.diagnostic import Refused
@@ -42,6 +42,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         done.add(made.version)
         before = stand_in(made.version, library.versions(grammar.name))
         old = library.catalogue(grammar.name, before) if before else None
+        if old is not None and not args.unlike:
+            _alike(old, made)
         path = folder / f"{made.version}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(str(path), dump(made).encode(), 0o644)
@@ -53,6 +55,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             what = f"nobody knows what these take, so they take anything: {', '.join(unread)}"
             terminal.note(f"{what}; say it under `[types]` or `[flags]` in `grammar.toml`")
     return 0
+
+
+def _alike(old: Catalogue, made: Catalogue) -> None:
+    """Raises Refused where less than half is left: no version of a program that is known went that far."""
+    left = sum(1 for flag in old.flags.values() if made.exactly(flag.key))
+    if 2 * left < len(old.flags):
+        of = f"{old.program} {old.version}"
+        what = f"of {len(old.flags)} flags of {of} {left} are left: this looks like another program"
+        raise harvest.failed(f"{what}; `--unlike` takes it all the same")
 
 
 def _grammar(library: Files, program: str) -> Grammar:

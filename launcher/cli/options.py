@@ -137,6 +137,10 @@ def flags(parser: Parser) -> None:
     source.add_argument("--help-text", metavar="FILE", help="`harvest` what `--help` printed; `-` for stdin")
     source.add_argument("--again", action="store_true", help="`harvest` all versions there are, and the newest")
     parser.add_argument("--into", metavar="DIR", help="where `harvest` writes; default: the user's configuration")
+    parser.add_argument(
+        "--unlike", action="store_true", help="`harvest` though most flags of the version before are gone"
+    )
+    parser.add_argument("--json", action="store_true", help="`show`, `diff`: one JSON document")
 
 
 def schema(parser: Parser) -> None:

@@ -1,5 +1,6 @@
 """`launch flags`: what programs take, what changed, and how a new version is learnt by one command."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -104,6 +105,25 @@ def test_two_versions_are_compared(capsys: pytest.CaptureFixture[str], home: Pat
     assert run(capsys, "diff", "smg", "1.13.0", "1.13.0") == (0, "", "smg 1.13.0 → 1.13.0: the same flags\n")
 
 
+def test_programs_read_what_is_told(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    status, out, err = run(capsys, "show", "sglang@0.5.16", "nsa-decode-backend", "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert (told["schema"], told["program"], told["version"]) == (1, "sglang", "0.5.16")
+    flag = told["flags"].pop("nsa-decode-backend")
+    assert (flag["spellings"], flag["deprecated"], flag["instead"]) == (
+        ["--nsa-decode-backend"],
+        True,
+        "dsa-decode-backend",
+    )
+    assert (flag["kind"], flag["closed"], told["flags"]) == ("str", True, {})
+    assert len(json.loads(run(capsys, "show", "sglang", "--json")[1])["flags"]) == 531
+    told = json.loads(run(capsys, "diff", "sglang", "0.5.16", "0.5.23", "--json")[1])
+    assert (told["before"], told["version"], len(told["changes"])) == ("0.5.16", "0.5.23", 99 + 28 + 41)
+    gone = {"kind": "removed", "flag": "nsa-decode-backend", "what": "use `dsa-decode-backend`"}
+    assert gone in told["changes"]
+
+
 def test_a_new_version_is_learnt_from_an_environment(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     status, out, err = run(capsys, "harvest", "smg", "--python", f"env -u NOTHING {sys.executable}")
     path = home / "launch" / "manifests" / "flags" / "smg" / "1.13.0.json"
@@ -118,6 +138,10 @@ def test_a_new_version_is_learnt_from_help(capsys: pytest.CaptureFixture[str], h
     )
     words = ("harvest", "envoy", "1.41.0", "--help-text", "help.txt", "--into", "out")
     status, out, err = run(capsys, *words)
+    assert (status, out) == (1, "")
+    assert "of 41 flags of envoy 1.40.0 1 are left: this looks like another program; `--unlike` takes" in err
+    assert not (home / "out").exists()
+    status, out, err = run(capsys, *words, "--unlike")
     assert (status, out) == (0, "out/envoy/1.41.0.json\n")
     made = load((home / "out" / "envoy" / "1.41.0.json").read_text(encoding="utf-8"))
     assert list(made.flags) == ["--concurrency", "--new"]
@@ -133,7 +157,7 @@ def test_slurm_tells_its_options_itself(
     srun.write_text(f"#!/bin/sh\ncase $1 in {cases} *) echo \"srun: option '$1' requires an argument\";; esac\n")
     srun.chmod(0o755)
     monkeypatch.setenv("PATH", str(home), prepend=":")
-    assert run(capsys, "harvest", "srun", "--into", "out")[:2] == (0, "out/srun/99.1.2.json\n")
+    assert run(capsys, "harvest", "srun", "--into", "out", "--unlike")[:2] == (0, "out/srun/99.1.2.json\n")
     made = load((home / "out" / "srun" / "99.1.2.json").read_text(encoding="utf-8"))
     assert [(flag.name, flag.spellings) for flag in made.flags.values()] == [("--nodes", ("--nodes", "-N"))]
     monkeypatch.setenv("PATH", "/nowhere")
