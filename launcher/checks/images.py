@@ -44,7 +44,8 @@ def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
 
     A registry is asked for its manifest, nothing is pulled: no such tag, or one for other users alone, would end the
     job on its nodes. Of a file the header is read: a text file, a pointer of Git LFS, a `.sqsh` that a dead import cut
-    short start nothing. Logins are looked for where Docker, podman, enroot and Apptainer keep them (guide on images).
+    short start nothing. Logins are looked for where Docker, podman, enroot and Apptainer keep theirs (guide on
+    registries).
     """
     for use in uses(job, plan, facts):
         if use.answer is None:

@@ -1,8 +1,9 @@
 """Credentials for registries, where people have put them: files, credential helpers, the environment.
 
 Asked in this order, the first that knows the registry counts: `DOCKER_AUTH_CONFIG` (the text of a `config.json`),
-enroot's `.credentials` where the reference names a user or Docker has none, `REGISTRY_AUTH_FILE`, Docker's
-`config.json` with its helpers, podman's `auth.json`, `APPTAINER_DOCKER_USERNAME` and `…_PASSWORD`.
+enroot's `.credentials` where the reference names a user or none of the files knows it, `REGISTRY_AUTH_FILE`, Docker's
+`config.json` with its helpers, podman's `auth.json`, Apptainer's `docker-config.json` (`apptainer registry login` of
+1.3 and later writes it; pkg/syfs/syfs.go says where), `APPTAINER_DOCKER_USERNAME` and `…_PASSWORD`.
 """
 
 import json
@@ -66,6 +67,7 @@ class Logins:
         if runtime := self.environ.get("XDG_RUNTIME_DIR"):
             yield Path(runtime) / "containers" / "auth.json"
         yield Path(self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config") / "containers" / "auth.json"
+        yield Path(self.environ.get("APPTAINER_CONFIGDIR") or f"{home}/.apptainer") / "docker-config.json"
 
     def _helped(self, data: Mapping[str, Any], wanted: Reference, path: Path) -> Login | None:
         named = login.helper(data, wanted.registry)

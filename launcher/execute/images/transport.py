@@ -223,7 +223,7 @@ def denied(wanted: Reference, found: Login | None) -> Failure:
     image = f"{wanted.registry}/{wanted.repository}"
     if found is None:
         message = f"`{host_of(wanted)}` shows `{image}` to nobody without a login: it is private, or does not exist"
-        return Failure("denied", message, "see the guide on images for where logins are looked for")
+        return Failure("denied", message, "see the guide on registries for where logins are looked for")
     return Failure("denied", f"`{host_of(wanted)}` does not show `{image}` to `{found.user}`, as {found.source} has it")
 
 

@@ -225,6 +225,9 @@ def test_a_password(closed: Served, tmp_path: Path) -> None:
     # enroot's machines have no port, and its passwords may be variables.
     (tmp_path / ".credentials").write_text("# mine\nmachine 127.0.0.1 login alice password $SESAME\n")
     assert client({"ENROOT_CONFIG_PATH": str(tmp_path), "SESAME": PASSWORD}).digest(wanted) == digest
+    # What `apptainer registry login` leaves.
+    (tmp_path / "docker-config.json").write_text(_docker(closed.host, f"{USER}:{PASSWORD}")["DOCKER_AUTH_CONFIG"])
+    assert client({"APPTAINER_CONFIGDIR": str(tmp_path)}).digest(wanted) == digest
 
 
 @pytest.mark.parametrize("login", [None, (USER, PASSWORD)])
