@@ -18,6 +18,7 @@ TITLES = {
     "cluster": "Cluster",
     "config": "Configuration",
     "lock": "Lock",
+    "image": "Image definition",
 }
 
 INTROS = {
@@ -34,6 +35,9 @@ INTROS = {
     "lock": "What the image aliases of a project were when they were locked: `launch.lock`, beside the recipes or "
     "above them, written by `launch images lock` (see [the guide on images](../guides/images.md)). Unknown keys are "
     "errors.",
+    "image": "What an image is made from: `images/NAME/image.toml`, beside a `Containerfile` and a `NAME.def`; "
+    "shipped, in `/etc/launch/images/`, `$XDG_CONFIG_HOME/launch/images/`, or in `images/` of a project (see [the "
+    "guide on images](../guides/images.md)). Unknown keys are errors.",
 }
 
 

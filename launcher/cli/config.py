@@ -66,6 +66,7 @@ def _named(files: Files) -> Iterator[tuple[str, str, str]]:
         ("recipe", files.recipes(), files.recipe),
         ("manifest", files.manifests(), files.manifest),
         ("cluster", files.clusters(), lambda name: files.cluster(name)[0]),
+        ("image", files.images(), lambda name: found.document if (found := files.image(name)) else None),
     )
     for kind, names, read in kinds:
         for name in names:
@@ -78,8 +79,8 @@ def _named(files: Files) -> Iterator[tuple[str, str, str]]:
 
 
 def _about(document: Document) -> str:
-    """What a file says it is: its `about`, else the first clause of the comment at its top."""
-    about = document.data.get("about")
+    """What a file says it is: its `about` or `description`, else the first clause of the comment at its top."""
+    about = document.data.get("about", document.data.get("description"))
     if isinstance(about, str):
         return about
     top = takewhile(lambda line: line.startswith("#"), document.text.split("\n"))

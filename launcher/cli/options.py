@@ -17,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish")
 WORDS = ("recipes", "clusters", "codes", "aliases", "runs", "steps")
 """`completion --words`; a test holds it to `words.WORDS`."""
 
-SCHEMAS = ("recipe", "manifest", "cluster", "config", "lock")
+SCHEMAS = ("recipe", "manifest", "cluster", "config", "lock", "image")
 
 _RECIPE = "`./my.toml`, `my.toml:VARIANT`, `-` for stdin, or the name of a shipped recipe (`quickstart`)"
 _RUN = "id of a run, the start of one, or `last`; `launch ps` lists them"
@@ -155,7 +155,7 @@ def config(parser: Parser) -> None:
         "what",
         ("path", "show", "ls"),
         help="`path`: the files of a cluster, lowest first; `show`: what they come to; `ls`: the recipes, role "
-        "manifests and clusters that can be named",
+        "manifests, clusters and definitions of images that can be named",
     )
     _cluster(parser)
 

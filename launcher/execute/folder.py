@@ -19,6 +19,12 @@ def exists(path: Path) -> bool:
     return True
 
 
+def above(folder: Path, name: str) -> Path | None:
+    """What is called so in a folder, or in the nearest above it that has one."""
+    start = folder.absolute()
+    return next((path for each in (start, *start.parents) if exists(path := each / name)), None)
+
+
 def names(folder: Path, suffix: str = ".toml") -> Iterator[str]:
     """Names of the folder's files of that kind, sorted; none where it cannot be read."""
     try:

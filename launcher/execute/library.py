@@ -10,7 +10,11 @@ Role manifests and clusters are found by the name of their file, in this order, 
 
 `config.toml` of the last two folders but one says what holds for every command, the user's above the site's.
 
-A role manifest replaces the one below it; cluster files of one name are overlaid, which is `link`'s affair.
+Definitions of images are folders `NAME/` with an `image.toml`, found in `images/` likewise; a project's own are in
+`images/` beside the recipe, or above it, as its `launch.lock` is.
+
+A role manifest replaces the one below it, and so does a definition of an image; cluster files of one name are overlaid,
+which is `link`'s affair.
 """
 
 import importlib
@@ -22,9 +26,11 @@ from typing import Any, TypeVar
 
 from launcher.execute import reading
 from launcher.execute.catalogues import Catalogues
-from launcher.execute.folder import NAME, exists, names
+from launcher.execute.definitions import Definitions
+from launcher.execute.folder import NAME, above, exists, names
 from launcher.model.catalogue import Catalogue
 from launcher.model.kin import Kin, Names
+from launcher.model.library import Folder
 from launcher.model.lock import FILE as LOCK
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
@@ -85,6 +91,7 @@ class Files:
         self._stdin = read
         self._documents: dict[Path, Document] = {}
         self.catalogues = Catalogues(self._manifest_folders, self._shown, self._document)
+        self.definitions = Definitions(self._image_folders, self._shown, self._document)
         self._homes: dict[Document, Path] = {}
         self._beside: list[Path] = []
         self._answers: dict[tuple[str | Path, ...], Any] = {}
@@ -139,6 +146,14 @@ class Files:
             lambda: sorted({name for folder in self._cluster_folders() for name in names(folder)}), "clusters"
         )
 
+    def image(self, name: str) -> Folder | None:
+        """The definition of an image of that name, the last of the folders that have it, or None. Raises Refused."""
+        return self._once(lambda: self.definitions.find(name), "image", name, self._project)
+
+    def images(self) -> Sequence[str]:
+        """Names of all definitions of images, sorted."""
+        return self.definitions.names()
+
     def config(self) -> Sequence[Document]:
         """The files that set something for every command, the user's last. Raises Refused."""
         paths = [folder / CONFIG for folder in self._folders]
@@ -175,7 +190,7 @@ class Files:
 
     def lock_path(self) -> Path:
         """Where the project's lock is, or would be: beside the recipe, where none is above it."""
-        found = self._once(lambda: project_lock(self._project), "lock", self._project)
+        found = self._once(lambda: above(self._project, LOCK), "lock", self._project)
         return found or self._project / LOCK
 
     def text(self, path: str, beside: Document) -> str:
@@ -211,6 +226,10 @@ class Files:
 
     def _cluster_folders(self) -> list[Path]:
         return [self._shipped / "images" / "clusters", *(folder / "clusters" for folder in self._folders)]
+
+    def _image_folders(self) -> list[Path]:
+        project = self._project.absolute()
+        return [each / "images" for each in (self._shipped, *self._folders, *reversed(project.parents), project)]
 
     def _overlaid(self, name: str) -> list[Document]:
         if not NAME.fullmatch(name):
@@ -266,12 +285,6 @@ class Files:
             return str(path.relative_to(self._directory.absolute()))
         except ValueError:
             return str(path)
-
-
-def project_lock(folder: Path) -> Path | None:
-    """The `launch.lock` of a folder, or of the nearest above it that has one."""
-    start = folder.absolute()
-    return next((path for each in (start, *start.parents) if exists(path := each / LOCK)), None)
 
 
 def _yaml() -> Callable[[str, str], Document]:

@@ -96,13 +96,29 @@ ARCHITECTURES = ("x86_64", "aarch64")
 """Of compute nodes, as `uname -m` has them."""
 
 
+_MEANINGS = ("reference", *ARCHITECTURES)
+_BUILT = ("args",)
+
+
 class Image(Table):
     """What an image alias means. Written as a table where a reference alone does not say enough."""
 
     model_config = ConfigDict(
-        json_schema_extra={"not": {"properties": dict.fromkeys(("reference", *ARCHITECTURES), False)}}
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "not": {"properties": dict.fromkeys(_MEANINGS, False)},
+                    "properties": dict.fromkeys(("build", *_BUILT), False),
+                },
+                {"required": ["build"], "properties": dict.fromkeys((*_MEANINGS, "where"), False)},
+            ]
+        }
     )
 
+    build: Name | None = Field(
+        default=None, description="name of a definition, `images/NAME/`; what `launch images build` made of it is used"
+    )
+    args: dict[str, str] = Field(default={}, description="build arguments, above those of the definition")
     reference: str | None = Field(
         default=None, min_length=1, description="registry reference, or path of an image file"
     )
@@ -134,8 +150,13 @@ def _image(value: Any) -> Any:
         return {"reference": value}
     if not isinstance(value, dict):
         raise said(f"must be a reference or a table, not {kind(value)}")
-    if not {"reference", *ARCHITECTURES} & value.keys():
-        raise said("must have a `reference`", f"or one for an architecture: {', '.join(ARCHITECTURES)}")
+    own = [key for key in (*_MEANINGS, "where") if key in value]
+    if "build" in value and own:
+        raise said(f"has `build` and `{own[0]}`", "what is built has its reference in `launch.lock`")
+    if "build" not in value and "args" in value:
+        raise said("has `args` and no `build`", "only a definition takes arguments")
+    if not {"build", *_MEANINGS} & value.keys():
+        raise said("must have a `reference`", f"or one for an architecture: {', '.join(ARCHITECTURES)}; or `build`")
     return value
 
 

@@ -5,7 +5,17 @@ from typing import Protocol
 
 from launcher.model.catalogue import Catalogue
 from launcher.model.kin import Kin, Names
+from launcher.run.record import record
 from launcher.text.document import Document
+
+
+@record
+class Folder:
+    """A definition of an image as it lies there: its `image.toml`, and the sha256 of each of its files, by path."""
+
+    name: str
+    document: Document
+    files: tuple[tuple[str, str], ...]
 
 
 class Library(Protocol):
@@ -33,6 +43,14 @@ class Library(Protocol):
 
     def clusters(self) -> Sequence[str]:
         """Names of all clusters, sorted."""
+        ...
+
+    def image(self, name: str) -> Folder | None:
+        """The definition of an image of that name, or None."""
+        ...
+
+    def images(self) -> Sequence[str]:
+        """Names of all definitions of images, sorted."""
         ...
 
     def catalogue(self, program: str, version: str) -> Catalogue | None:

@@ -35,6 +35,10 @@ class LockedImage(Table):
     user: str = Field(default="", description="whom the image runs as by itself")
     workdir: str = Field(default="", description="folder the image starts in")
     env: dict[str, str] = Field(default={}, description="environment that the image brings")
+    build: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None, description="key of what it was built from: the definition, its arguments, the architecture"
+    )
+    base: str | None = Field(default=None, min_length=1, description="the image it was built upon, with its digest")
     programs: list[str] = Field(default=[], description="programs that were looked for and are there")
     versions: dict[str, str] = Field(default={}, description="Python packages that were looked for, and their versions")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from launcher.model.cluster import Cluster
 from launcher.model.config import Config
+from launcher.model.definition import ImageFile
 from launcher.model.lock import Lock
 from launcher.model.manifest import Manifest
 from launcher.model.recipe import RecipeFile, Table
@@ -18,6 +19,7 @@ MODELS: Mapping[str, type[Table]] = {
     "cluster": Cluster,
     "config": Config,
     "lock": Lock,
+    "image": ImageFile,
 }
 """Kind of file → the model of such a file."""
 

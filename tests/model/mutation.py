@@ -113,7 +113,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "env": {"A": "1"},
         "setup": {"inline": "ulimit"},
         "mounts": [{"source": "/a", "target": "/b"}],
-        "images": {"a": "docker.io/a:1", "b": {"reference": "b", "versions": {"x": "1"}, "where": "compute"}},
+        "images": {
+            "a": "docker.io/a:1",
+            "b": {"reference": "b", "versions": {"x": "1"}, "where": "compute"},
+            "c": {"build": "smg", "args": {"A": "1"}},
+        },
         "models": {"m": "/m"},
     },
     "config": {"schema": 1, "cluster": "gb300"},
@@ -122,7 +126,25 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "image": [
             {"cluster": "a", "alias": "b", "arch": "x86_64", "reference": "c", "size": 1, "env": {"A": "1"}},
             {"cluster": "a", "alias": "c", "arch": "aarch64", "reference": "c", "size": 1, "mtime": 1, "user": "u"},
+            {
+                "cluster": "a",
+                "alias": "d",
+                "arch": "x86_64",
+                "reference": "c",
+                "size": 1,
+                "build": "0" * 64,
+                "base": "b@sha256:1",
+            },
         ],
+    },
+    "image": {
+        "schema": 1,
+        "description": "an image",
+        "arch": ["x86_64", "aarch64"],
+        "base": {"reference": "docker.io/library/python:3.12", "digest": f"sha256:{'0' * 64}"},
+        "args": {"A_VERSION": "1", "B": ""},
+        "programs": {"a": "${A_VERSION}"},
+        "copy": [{"from": "a:${A_VERSION}", "digest": f"sha256:{'0' * 64}", "source": "/a", "target": "/b/c"}],
     },
 }
 

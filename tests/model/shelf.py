@@ -4,9 +4,11 @@ import errno
 from collections.abc import Mapping, Sequence
 
 from launcher.model.catalogue import Catalogue
+from launcher.model.definition import FILE
 from launcher.model.flag import Flag
 from launcher.model.job import Job
 from launcher.model.kin import Kin, Names
+from launcher.model.library import Folder
 from launcher.model.link import Request, link
 from launcher.text import yaml
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -103,7 +105,9 @@ class Shelf:
         clusters: Mapping[str, Sequence[str]] = {},
         texts: Mapping[str, str | bytes] = {},
         lock: str | None = None,
+        images: Mapping[str, str] = {},
     ) -> None:
+        self._images = images
         self._recipes = {name: parse(name, text) for name, text in recipes.items()}
         shipped = {"engine": ENGINE, "gate": GATE, "direct": DIRECT, "box": BOX, **manifests}
         self._manifests = {name: parse(f"manifests/{name}.toml", text) for name, text in shipped.items()}
@@ -131,6 +135,13 @@ class Shelf:
 
     def clusters(self) -> Sequence[str]:
         return sorted(self._clusters)
+
+    def image(self, name: str) -> Folder | None:
+        found = self._images.get(name)
+        return Folder(name, parse(f"images/{name}/image.toml", found), ((FILE, found),)) if found else None
+
+    def images(self) -> Sequence[str]:
+        return sorted(self._images)
 
     def catalogue(self, program: str, version: str) -> Catalogue | None:
         return catalogue(version) if (program, version) in (("eng", "1.0"), ("eng", "2.0")) else None

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from launcher.checks.images import about
 from launcher.execute import reading
-from launcher.execute.folder import exists
+from launcher.execute.folder import above, exists
 from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
 from launcher.execute.images.aliases import refusal
-from launcher.execute.library import Files, project_lock
+from launcher.execute.library import Files
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
@@ -43,7 +43,7 @@ class Wanted:
 
 def path(directory: Path = Path()) -> Path:
     """The project's lock: the nearest above `directory`, else one in it."""
-    return project_lock(directory) or directory / FILE
+    return above(directory, FILE) or directory / FILE
 
 
 def read(file: Path) -> Lock | None:
