@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from launcher.checks import (
+    configs,
     environment,
     flags,
     flagvalues,
@@ -35,6 +36,8 @@ _RULES = (
     flags.owned_flag,
     flags.unknown_flag,
     flagvalues.flag_value,
+    configs.config_value,
+    configs.said_in_config,
     flags.exclusive_flags,
     flags.overridden_flag,
     flags.abbreviated_flag,

@@ -133,10 +133,11 @@ def secret_in_file(case: Case) -> Iterator[Diagnostic]:
             if named(name, value) or holds(value):
                 place, help_ = role.place("env", name, part="key"), f'`env_from = ["{name}"]` takes it from the shell'
                 yield _secret(f"the value of `{name}` looks like a secret", place, help_)
-        for key, given in role.flags.items():
+        told = [("flags", *pair) for pair in role.flags.items()] + [("config", *pair) for pair in role.config.items()]
+        for table, key, given in told:
             if any(named(name, text) or holds(text) for name, text in _texts(key, given)):
                 help_ = "give it by a variable in `env_from`, or in a file, as the program takes it"
-                yield _secret(f"the value of `{key}` looks like a secret", role.place("flags", key, part="key"), help_)
+                yield _secret(f"the value of `{key}` looks like a secret", role.place(table, key, part="key"), help_)
         if role.setup is not None and holds(role.setup):
             help_ = "write a variable there, and name it in `env_from`: it is then taken from the shell"
             yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), help_)

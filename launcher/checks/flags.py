@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from launcher.checks.case import Case
 from launcher.checks.flagnames import meant
 from launcher.model.catalogue import Catalogue
+from launcher.model.given import spoken
 from launcher.model.job import Role
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 
@@ -25,7 +26,7 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
     has a catalogue this is a warning: the flag may have come or gone since.
     """
     for role, catalogue in catalogued(case):
-        for key in role.flags:
+        for table, key, _ in spoken(role):
             flag = catalogue.find(key)
             if (flag is not None and not flag.retired) or owner(role, key) is not None:
                 continue
@@ -36,7 +37,7 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
                 f"{catalogue.program} {catalogue.version} has no flag {named}"
                 if flag is None
                 else f"{catalogue.program} {catalogue.version} ends at {named}, which it has no longer",
-                role.place("flags", key, part="key"),
+                role.place(table, key, part="key"),
                 severity(role, catalogue),
                 notes=(*hint.notes, *drift(role, catalogue)),
                 help=hint.help,
@@ -55,13 +56,13 @@ def owned_flag(case: Case) -> Iterator[Diagnostic]:
         flags = { port = 9000 }             # `[ports] shift` moves every port
     """
     for role in case.job.roles:
-        for key in role.flags:
+        for table, key, _ in spoken(role):
             owned = owner(role, key)
             if owned is not None:
                 yield Diagnostic(
                     "owned-flag",
                     f"`--{owned}` is for the launcher alone to set",
-                    role.place("flags", key, part="key"),
+                    role.place(table, key, part="key"),
                     help=f"take it out: {role.manifest.owned[owned]}",
                 )
 
@@ -75,13 +76,17 @@ def exclusive_flags(case: Case) -> Iterator[Diagnostic]:
     """
     for role, catalogue in catalogued(case):
         for group in catalogue.exclusive:
-            given = [key for key, value in role.flags.items() if value is not False and _name(catalogue, key) in group]
-            for key in given[1:]:
+            given = [
+                (table, key)
+                for table, key, value in spoken(role)
+                if value is not False and _name(catalogue, key) in group
+            ]
+            for path in given[1:]:
                 yield Diagnostic(
                     "exclusive-flags",
-                    f"{catalogue.program} takes `{given[0]}` or `{key}`, not both",
-                    role.place("flags", key, part="key"),
-                    labels=(Label(role.place("flags", given[0], part="key"), "the other one"),),
+                    f"{catalogue.program} takes `{given[0][1]}` or `{path[1]}`, not both",
+                    role.place(*path, part="key"),
+                    labels=(Label(role.place(*given[0], part="key"), "the other one"),),
                     help="keep one of them",
                 )
 
@@ -95,17 +100,21 @@ def overridden_flag(case: Case) -> Iterator[Diagnostic]:
         flags = { kv-transfer-config = { kv_connector = "NixlConnector" }, "kv-transfer-config.kv_role" = "kv_both" }
     """
     for role, catalogue in catalogued(case):
-        whole = {flag.name: key for key in role.flags if (flag := catalogue.find(key)) and not flag.within}
-        for key in role.flags:
+        whole = {
+            flag.name: (table, key)
+            for table, key, _ in spoken(role)
+            if (flag := catalogue.find(key)) and not flag.within
+        }
+        for table, key, _ in spoken(role):
             flag = catalogue.find(key)
             base = whole.get(flag.name.partition(".")[0]) if flag and flag.within else None
             if base is not None:
                 yield Diagnostic(
                     "overridden-flag",
-                    f"`{key}` takes the place of all that `{base}` says",
-                    role.place("flags", key, part="key"),
-                    labels=(Label(role.place("flags", base, part="key"), "of this nothing is left"),),
-                    help=f"write it in `{base}`",
+                    f"`{key}` takes the place of all that `{base[1]}` says",
+                    role.place(table, key, part="key"),
+                    labels=(Label(role.place(*base, part="key"), "of this nothing is left"),),
+                    help=f"write it in `{base[1]}`",
                 )
 
 
@@ -118,14 +127,14 @@ def abbreviated_flag(case: Case) -> Iterator[Diagnostic]:
         flags = { log-lev = "debug" }       # `log-level`
     """
     for role, catalogue in catalogued(case):
-        for key in role.flags:
+        for table, key, _ in spoken(role):
             flag = catalogue.find(key)
             spelt = key.replace("_", "-") if catalogue.folds else key
             if flag is not None and not flag.within and not {f"--{spelt}", f"-{spelt}"} & {*flag.spellings}:
                 yield Diagnostic(
                     "abbreviated-flag",
                     f"`{key}` is short for `{flag.key}`",
-                    role.place("flags", key, part="key"),
+                    role.place(table, key, part="key"),
                     Severity.WARNING,
                     help=f"write `{flag.key}`",
                     rename=flag.key,
@@ -141,7 +150,7 @@ def deprecated_flag(case: Case) -> Iterator[Diagnostic]:
         flags = { nsa-decode-backend = "trtllm" }      # SGLang 0.5.16: `dsa-decode-backend`
     """
     for role, catalogue in catalogued(case):
-        for key in role.flags:
+        for table, key, _ in spoken(role):
             flag = catalogue.find(key)
             if flag is None or not flag.deprecated or flag.retired or owner(role, key) is not None:
                 continue
@@ -150,7 +159,7 @@ def deprecated_flag(case: Case) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "deprecated-flag",
                 f"{catalogue.program} {catalogue.version} calls `--{flag.key}` deprecated",
-                role.place("flags", key, part="key"),
+                role.place(table, key, part="key"),
                 Severity.WARNING,
                 notes=drift(role, catalogue),
                 help=f"use `{flag.instead.lstrip('-')}`" if flag.instead else "a later version will not take it",
@@ -171,10 +180,10 @@ def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
     """
     for role in case.job.roles:
         program, catalogue = role.manifest.program.name, role.catalogue
-        if program is None or not role.flags or (catalogue is not None and catalogue.version == role.version):
+        if program is None or not any(spoken(role)) or (catalogue is not None and catalogue.version == role.version):
             continue
         wanted = f"{program} {role.version}" if role.version else program
-        key = ("version",) if ("version",) in role.origins.chains else ("flags",)
+        key = ("version",) if ("version",) in role.origins.chains else (next(spoken(role))[0],)
         checked = f"checked against those of {catalogue.version}" if catalogue else "passed unchecked"
         yield Diagnostic(
             "catalogue-missing",

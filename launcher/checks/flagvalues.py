@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from launcher.checks.case import Case
 from launcher.checks.flags import drift, owner, severity
 from launcher.model.catalogue import Fault, Flag, faults, guess
+from launcher.model.given import spoken
 from launcher.model.job import Role
 from launcher.model.recipe import FlagValue
 from launcher.text.diagnostic import Diagnostic, Severity
@@ -28,15 +29,16 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
     have learnt from a plugin (`tool-call-parser`, `kv_connector`) is a warning.
     """
     for role in case.job.roles:
-        for key, value in role.flags.items():
+        for table, key, value in spoken(role):
             flag = _meant(role, key, value)
-            if flag is None or flag.retired or owner(role, key) is not None:
+            # YAML alone has what is nothing: `config-value`.
+            if flag is None or flag.retired or value is None or owner(role, key) is not None:
                 continue
             for fault in faults(flag, value):
                 yield Diagnostic(
                     "flag-value",
                     f"`{_named(key, fault)}` {fault.phrase}",
-                    role.place("flags", key, *fault.path, part=fault.part),
+                    role.place(table, key, *fault.path, part=fault.part),
                     severity(role, role.catalogue) if fault.sure else Severity.WARNING,
                     notes=() if not fault.sure else drift(role, role.catalogue),
                     help=_chosen(case, fault) or fault.help,

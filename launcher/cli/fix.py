@@ -64,7 +64,9 @@ def _kept(document: Document, path: Path) -> str | None:
         return "it is the launcher's own"
     if not path.stat().st_mode & 0o222:
         return "it may only be read"
-    return None if path.read_bytes() == document.text.encode() else "it has changed meanwhile"
+    if path.read_bytes() != document.text.encode():
+        return "it has changed meanwhile"
+    return None if renamed(document, ()) is not None else "it is no TOML"
 
 
 def renamed(document: Document, edits: Sequence[Edit]) -> str | None:

@@ -1,14 +1,27 @@
 """The flags a role gives its program, by the names the program's catalogue has for them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from launcher.model.catalogue import Catalogue, Flag
 from launcher.model.job import Role
+from launcher.model.recipe import FlagValue
 
 EMPTY = Catalogue("", "", {})
+
+
+def spoken(role: Role) -> Iterator[tuple[str, str, FlagValue]]:
+    """Every flag that a role gives its program: the table of the role it stands in, key and value.
+
+    First those of `flags`, then those of `config`, where the engine's own file has flags; the first counts where both
+    have one.
+    """
+    for key, value in role.flags.items():
+        yield "flags", key, value
+    for key, value in role.config.items() if role.manifest.config_flags else ():
+        yield "config", key, value
 
 
 class Given:
@@ -22,35 +35,34 @@ class Given:
         self.catalogue = catalogue or role.catalogue or EMPTY
 
     @cached_property
-    def _flags(self) -> Mapping[str, tuple[str, Flag | None]]:
-        """Canonical name, less its dashes → the recipe's key and the flag as that spells it."""
-        found: dict[str, tuple[str, Flag | None]] = {}
-        for key in self.role.flags:
+    def _flags(self) -> Mapping[str, tuple[str, str, Flag | None]]:
+        """Canonical name, less its dashes → the table, the recipe's key, and the flag as that spells it."""
+        found: dict[str, tuple[str, str, Flag | None]] = {}
+        for table, key, _ in spoken(self.role):
             flag = self.catalogue.find(key)
             if flag is None:
-                found.setdefault(key, (key, None))
+                found.setdefault(key, (table, key, None))
                 continue
             for spelling in (*flag.spellings, *flag.negatives):
-                found.setdefault(spelling.lstrip("-"), (key, flag))
+                found.setdefault(spelling.lstrip("-"), (table, key, flag))
         return found
 
     def key(self, name: str) -> str | None:
         """The recipe's key for the flag, or None."""
         found = self._flags.get(name)
-        return found[0] if found else None
+        return found[1] if found else None
 
     def value(self, name: str) -> Any:
         """What the recipe gives the flag, or None."""
-        key = self.key(name)
-        return None if key is None else self.role.flags[key]
+        found = self._flags.get(name)
+        return None if found is None else getattr(self.role, found[0])[found[1]]
 
     def on(self, name: str) -> bool:
         """Whether the flag is given and not switched off, by whichever of its spellings."""
         found = self._flags.get(name)
         if found is None:
             return False
-        key, flag = found
-        value = self.role.flags[key]
+        value, flag = self.value(name), found[2]
         positive = flag is None or f"--{name}" in flag.spellings
         return value is not False if positive else value is False
 
@@ -68,19 +80,31 @@ class Given:
             except ValueError:
                 value = None
         found: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
-        for key, flag in ((key, self.catalogue.find(key)) for key in self.role.flags):
+        alone: dict[str, Any] = {}
+        for _, key, each in spoken(self.role):
+            flag = self.catalogue.find(key)
             if flag is not None and len(flag.within) == 1 and flag.name == f"--{name}.{flag.within[0]}":
-                found[flag.within[0]] = self.role.flags[key]
-        return found
+                alone.setdefault(flag.within[0], each)
+        return {**found, **alone}
 
     def at(self, name: str, field: str | None = None) -> tuple[str | int, ...]:
         """Path of the flag in the role, for `Role.place`; of a field of it, where that has a place."""
-        key = self.key(name) or next((key for key in self.role.flags if _folded(key).startswith(f"{name}.")), None)
-        whole = self.role.flags.get(key) if key else None
-        if field is not None and not (isinstance(whole, dict) and field in whole):
-            alone = next((each for each in self.role.flags if _folded(each).endswith(f".{field}")), None)
-            return ("flags", alone or key or name)
-        return ("flags", key or name, field) if field is not None else ("flags", key or name)
+        table, key = self._where(name)
+        whole = getattr(self.role, table).get(key)
+        if field is None:
+            return (table, key)
+        if isinstance(whole, Mapping) and field in whole:
+            return (table, key, field)
+        alone = ((table, key) for table, key, _ in spoken(self.role) if _folded(key).endswith(f".{field}"))
+        return next(alone, (table, key))
+
+    def _where(self, name: str) -> tuple[str, str]:
+        """The table and key of the flag, or of a field of it that is given by itself."""
+        found = self._flags.get(name)
+        if found is not None:
+            return found[0], found[1]
+        begun = ((table, key) for table, key, _ in spoken(self.role) if _folded(key).startswith(f"{name}."))
+        return next(begun, ("flags", name))
 
 
 def _folded(key: str) -> str:

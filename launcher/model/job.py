@@ -85,7 +85,7 @@ class Role:
     on: str | None = None
     gpus: int = 0
     replicas: int = 1
-    config: Mapping[str, FlagValue] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     kv: str | None = None
     kv_events: bool = False
     catalogue: Catalogue | None = None

@@ -117,6 +117,7 @@ class Manifest(Table):
     env: dict[str, str] = Field(default={}, description="lies under the recipe's")
     flags: Flags = Field(default={}, description="lie under the recipe's")
     config_keys: list[str] = Field(default=[], description="keys that the engine's own YAML is known to have")
+    config_flags: bool = Field(default=False, description="whether the keys of the engine's own YAML are its flags")
     urls: Literal["replica", "node"] = Field(
         default="replica",
         description="of a router: whether a data-parallel replica on several nodes shows it one URL, or one a node",

@@ -77,8 +77,10 @@ class RoleTable(CommonTable):
     kv: Literal["nixl", "mooncake"] | None = Field(
         default=None, description="what hands the KV cache from prefill to decode: the launcher sets the engine's flags"
     )
-    config: Flags = Field(
-        default={}, description="the engine's own YAML, as a table; `unset` in it lists keys that are to be nothing"
+    config: Configuration | None = Field(
+        default=None,
+        description="the engine's own YAML: a table, or a file relative to this file. Its keys are flags for vLLM and "
+        "SGLang; for TensorRT-LLM `unset` lists those that are to be nothing",
     )
     kv_events: bool | None = Field(
         default=None, description="whether the engine publishes what its KV cache holds: the launcher sets its flags"

@@ -1,15 +1,16 @@
 """Which spellings are one key: a flag in kebab and snake case or by another of its names, `setup` and `setup_file`."""
 
 from launcher.model.catalogue import Catalogue
+from launcher.model.manifest import Manifest
 from launcher.model.merge import Identity
 from launcher.text.document import KeyPath
 
-_FLAGS = ("flags",)
+_FLAGS, _CONFIG = ("flags",), ("config",)
 
 
 def role_key(path: KeyPath, key: str) -> str:
     """The identity of a key in a role's table."""
-    if path == _FLAGS:
+    if path in (_FLAGS, _CONFIG):
         return key.replace("_", "-")
     return "setup" if path == () and key == "setup_file" else key
 
@@ -23,11 +24,12 @@ def recipe_key(path: KeyPath, key: str) -> str:
     return key
 
 
-def program_key(catalogue: Catalogue) -> Identity:
+def program_key(catalogue: Catalogue, manifest: Manifest) -> Identity:
     """The identity of a key in the table of a role that runs the catalogue's program."""
+    tables = (_FLAGS, _CONFIG) if manifest.config_flags else (_FLAGS,)
 
     def identity(path: KeyPath, key: str) -> str:
-        if path != _FLAGS:
+        if path not in tables:
             return role_key(path, key)
         kebab = role_key(path, key)
         # A spelling that the program has not is refused later; until then it means the flag it is near to.

@@ -129,15 +129,16 @@ class Staff:
         held = locked(self.linking, self.site, first, self.locks)
         found = version(library, self.site, first, held)
         catalogue = self._catalogue(kit.manifest, found)
-        draft = self._draft(post, kit, program_key(catalogue) if catalogue else role_key)
+        draft = self._draft(post, kit, program_key(catalogue, kit.manifest) if catalogue else role_key)
         version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
         meant = reference(self.linking, self.site, draft) if self.site else None
-        setup, config = preamble(self.linking, draft), configuration(self.linking, draft, "epp_config")
+        setup = preamble(self.linking, draft)
+        epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
         if self.site is None or errors(self.linking.findings):
             return None
-        kin = self._kin(draft, catalogue)
-        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, kin, held, post.beside, config))
+        kin = self._kin([*table(draft.data, "flags"), *(config or ())], catalogue)
+        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, kin, held, post.beside, epp, config or {}))
 
     def _kit(self, post: Post) -> Kit | None:
         """The role manifest that a role names."""
@@ -186,9 +187,8 @@ class Staff:
             self.linking.findings.extend(refused.diagnostics)
             return None
 
-    def _kin(self, draft: Draft, catalogue: Catalogue | None) -> Kin | None:
+    def _kin(self, flags: Sequence[str], catalogue: Catalogue | None) -> Kin | None:
         """What says more about a flag that the catalogue has not; read only then."""
-        flags = table(draft.data, "flags")
         if catalogue is None or all(flag and not flag.retired for flag in map(catalogue.find, flags)):
             return None
         try:
@@ -209,7 +209,8 @@ class Fixed:
     kin: Kin | None
     locked: LockedImage | None
     beside: str | None
-    config: Mapping[str, Any] | None
+    epp: Mapping[str, Any] | None
+    config: Mapping[str, Any]
 
 
 def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
@@ -232,13 +233,13 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         on=data.get("on"),
         gpus=data.get("gpus", 0),
         replicas=data.get("replicas", 1),
-        config=data.get("config", {}),
+        config=fixed.config,
         kv=data.get("kv"),
         kv_events=data.get("kv_events", False),
         catalogue=fixed.catalogue,
         kin=fixed.kin,
         beside=fixed.beside,
-        epp_config=fixed.config,
+        epp_config=fixed.epp,
         manifest_document=draft.kit.document,
         locked=fixed.locked,
     )

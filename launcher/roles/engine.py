@@ -1,12 +1,15 @@
 """What engines have in common: a model to serve, GPUs that are all used, and a hand-off that one place sets up."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from launcher.model.flag import Flag, text
 from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.roles.base import Adapter, Endpoint
+from launcher.run.script import File, ref
 from launcher.text.diagnostic import Diagnostic, Label
 
 HTTP = "http"
@@ -72,6 +75,40 @@ class Engine(Adapter):
         named = (name for name in self.sizes if given.key(name) is not None)
         said = {given.key(name) or name: (given.number(name), given.at(name)) for name in named}
         yield from ranks_not_gpus(job, role, said, self.sizes, self.gpus(given))
+
+
+def file_path(role: Role) -> str:
+    """Where the engine's own file is in the run directory."""
+    return f"config/{role.name}.yaml"
+
+
+def configured(role: Role) -> tuple[str, ...]:
+    """The words that name the engine's own file, where its keys are flags; vLLM and SGLang want two of them."""
+    return ("--config", f"{ref('run')}/{file_path(role)}") if role.config else ()
+
+
+def file(role: Role) -> Iterator[File]:
+    """The engine's own file where its keys are flags, each by its whole name."""
+    if role.config:
+        yield File(file_path(role), data=dict(_entries(role)))
+
+
+def _entries(role: Role) -> Iterator[tuple[str, Any]]:
+    for key, value in role.config.items():
+        flag = role.catalogue.find(key) if role.catalogue else None
+        whole = flag is None or f"--{key}" in flag.spellings
+        yield key if flag is None or whole else flag.key, value if flag is None else _entry(flag, value)
+
+
+def _entry(flag: Flag, value: Any) -> Any:
+    """The value as the file has it: JSON as text, as not every version makes it of a table."""
+    if flag.within:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list) and flag.joined is not None:
+        return flag.joined.join(text(flag, item) for item in value)
+    if isinstance(value, list) and flag.arity not in (None, "?"):
+        return [text(flag, item) if isinstance(item, (dict, list, bool)) else item for item in value]
+    return text(flag, value) if isinstance(value, (dict, list)) else value
 
 
 Sizes = Mapping[str, tuple[int, tuple[str | int, ...]]]

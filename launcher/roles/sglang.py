@@ -20,8 +20,8 @@ from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Endpoint, Handoff, Net, Replica, Scheme, Task
 from launcher.roles.base import nodes as nodes_of
 from launcher.roles.command import flags, gates, program
-from launcher.roles.engine import CODES, HTTP, Engine, events_twice, split, twice
-from launcher.run.script import Gate, ref
+from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
+from launcher.run.script import File, Gate, ref
 from launcher.text.diagnostic import Diagnostic
 
 BOOTSTRAP, INIT, PUBLISH = "bootstrap", "dist_init", "kv_events"
@@ -34,7 +34,7 @@ class Sglang(Engine):
     """An endpoint a replica, whatever the number of its nodes."""
 
     sizes: ClassVar[tuple[str, ...]] = (_TP, _PP, _DP)
-    reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events"))
+    reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events", "config"))
     codes: ClassVar[Mapping[str, str]] = CODES
 
     def gpus(self, given: Given) -> int:
@@ -74,6 +74,9 @@ class Sglang(Engine):
                 node=replica.nodes[0],
             ),
         )
+
+    def files(self, role: Role, net: Net) -> Iterator[File]:
+        yield from file(role)
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
         given = Given(replica.role)
@@ -115,6 +118,7 @@ def _task(replica: Replica, given: Given, net: Net, rank: int) -> Task:
     words = (
         *program(replica, net, rank),
         *(() if net.model is None else (f"--model-path={net.model}",)),
+        *configured(role),
         f"--served-model-name={net.served_name}",
         f"--host={ip}",
         f"--port={replica.ports[HTTP]}",

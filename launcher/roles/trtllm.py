@@ -16,9 +16,9 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Endpoint, Net, Replica, Scheme, Task
 from launcher.roles.command import flags, gates, program
-from launcher.roles.engine import CODES, HTTP, Engine, ranks_not_gpus
+from launcher.roles.engine import CODES, HTTP, Engine, file_path, ranks_not_gpus
 from launcher.run.script import File, Gate, ref
-from launcher.text.diagnostic import Diagnostic, Label, Severity
+from launcher.text.diagnostic import Diagnostic, Severity
 from launcher.text.suggest import nearest
 
 _SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "context_parallel_size")
@@ -46,10 +46,6 @@ key is refused; any other unknown key is a warning, since keys come with every v
 
 `moe_tensor_parallel_size` × `moe_expert_parallel_size` × `moe_cluster_parallel_size` must be `tensor_parallel_size`,
 where more than one of them is given. Source: TensorRT-LLM `mapping.py`.""",
-        "said-in-config": """A flag says what the engine's file says too
-
-The file of `--config` counts more than flags with TensorRT-LLM, the other way round than with vLLM and SGLang: the flag
-does nothing. This is a warning.""",
         "word-with-space": """TensorRT-LLM's launcher takes no word with a space
 
 `trtllm-llmapi-launch` puts the server's words into one line without quotes, and a shell parts them again at spaces.
@@ -73,7 +69,7 @@ Put the value into `config`, which is a file.""",
         return (Endpoint(replica.name, role.name, url, role.mode, "trtllm", _scheme(role)),)
 
     def files(self, role: Role, net: Net) -> Iterator[File]:
-        yield File(_path(role), data=_config(role))
+        yield File(file_path(role), data=_config(role))
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
         role, count = replica.role, len(replica.gpus) * len(replica.nodes)
@@ -83,7 +79,7 @@ Put the value into `config`, which is a file.""",
             f"--host={ref('ip', replica.nodes[0])}",
             f"--port={replica.ports[HTTP]}",
             *_known(role, "served_model_name", net.served_name),
-            f"{_file_flag(role)}={ref('run')}/{_path(role)}",
+            f"{_file_flag(role)}={ref('run')}/{file_path(role)}",
             *flags(role),
         )
         asked = Gate("tcp", f"tcp://{ref('ip', replica.nodes[0])}:{replica.ports[HTTP]}")
@@ -94,26 +90,10 @@ Put the value into `config`, which is a file.""",
         yield from super().check(job, role, endpoints)
         yield from _unknown(role)
         yield from _experts(role)
-        yield from _twice(role)
         yield from _spaced(job, role)
 
     def arithmetic(self, job: Job, role: Role) -> Iterator[Diagnostic]:
         yield from ranks_not_gpus(job, role, _said(role), _SIZES)
-
-
-def _twice(role: Role) -> Iterator[Diagnostic]:
-    for key in role.flags:
-        flag = role.catalogue.find(key) if role.catalogue else None
-        same = next((each for each in role.config if flag and f"--{each}" in flag.spellings), None)
-        if same is not None:
-            yield Diagnostic(
-                "said-in-config",
-                f"`{same}` in `config` counts more than the flag `{key}`",
-                role.place("flags", key, part="key"),
-                Severity.WARNING,
-                labels=(Label(role.place("config", same), "this counts"),),
-                help="say it in one of them",
-            )
 
 
 def _spaced(job: Job, role: Role) -> Iterator[Diagnostic]:
@@ -136,10 +116,6 @@ def _config(role: Role) -> dict[str, Any]:
     for name in names if isinstance(names, list) else ():
         found[str(name)] = None
     return found
-
-
-def _path(role: Role) -> str:
-    return f"config/{role.name}.yaml"
 
 
 def _file_flag(role: Role) -> str:

@@ -8,7 +8,7 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Endpoint, Net, Replica, Task, listened
 from launcher.roles.command import flags, program
-from launcher.roles.engine import CODES, HTTP, Engine, events_twice, split, twice
+from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
 from launcher.roles.ranks import Server, misfit
 from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, SCALE_OUT, TRANSFER, connectors, kinds, published, transfer
 from launcher.roles.vllm_replica import (
@@ -25,6 +25,7 @@ from launcher.roles.vllm_replica import (
     scheme,
     shape,
 )
+from launcher.run.script import File
 from launcher.text.diagnostic import Diagnostic
 
 _MOST = 1000
@@ -35,7 +36,7 @@ class Vllm(Engine):
     """Endpoints and steps follow from the formation of a replica's servers."""
 
     sizes: ClassVar[tuple[str, ...]] = (*WORLD, DATA)
-    reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events"))
+    reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events", "config"))
     codes: ClassVar[Mapping[str, str]] = {
         **CODES,
         "too-many-ranks": """A replica has more data-parallel ranks than it can have ports
@@ -92,6 +93,9 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
             for server in served
         )
 
+    def files(self, role: Role, net: Net) -> Iterator[File]:
+        yield from file(role)
+
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
         servers = Servers(replica)
         return tuple(_task(servers, server, net) for server in servers.all)
@@ -121,6 +125,7 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
     words = (
         *program(replica, net, server.node),
         *(() if net.model is None else (net.model,)),
+        *configured(replica.role),
         f"--served-model-name={net.served_name}",
         *api,
         *servers.balanced(server),

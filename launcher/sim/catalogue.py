@@ -32,6 +32,10 @@ class Catalogue:
             for spelling in flag.get("negatives", ()):
                 self._names.setdefault(spelling, (name, False))
 
+    def has(self, spelling: str) -> bool:
+        """Whether a flag has this spelling."""
+        return spelling in self._names
+
     def read(self, words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """Words that belong to no flag, and the flags' values by their first names. Raises Wrong."""
         loose: list[str] = []

@@ -15,6 +15,7 @@ from typing import Any
 
 from launcher.sim import NAME
 from launcher.sim.catalogue import Catalogue, Wrong
+from launcher.sim.filed import filed
 
 MARK = "--as"
 VARIABLE = "SIM_FLAGS"
@@ -35,7 +36,8 @@ def undisguised(argv: Sequence[str], environment: Mapping[str, str]) -> list[str
     translate, verbs = _PROGRAMS[given.program]
     try:
         catalogue = Catalogue(given.catalogue.read_text(encoding="utf-8"))
-        loose, values = catalogue.read(_after(given.words, verbs))
+        words = _after(given.words, verbs)
+        loose, values = catalogue.read(words if translate is trtllm else filed(words, catalogue))
         own = [*translate(loose, values, catalogue)]
         if translate is trtllm:
             own = _ranked(own, environment)

@@ -57,6 +57,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "kind": "engine",
         "urls": "node",
         "config_keys": ["a"],
+        "config_flags": True,
         "image": "eng",
         "program": {"name": "eng", "version": "1", "command": ["eng"], "needs": ["sh"]},
         "ports": {"http": {"base": 6100, "step": 32, "span": 2}},

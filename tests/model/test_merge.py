@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from launcher.model.merge import Layer, Removal, below, merge, prune
 from launcher.model.spelling import program_key, recipe_key, role_key
 from launcher.text.document import Document, KeyPath
+from tests.jobs import shipped
 from tests.model.shelf import catalogue
 
 KEYS = st.sampled_from(["a", "b", "c", "a-b", "a_b"])
@@ -116,11 +117,16 @@ def test_spellings_count_only_for_the_flags_of_a_role() -> None:
 
 
 def test_names_of_one_flag_are_one_key() -> None:
-    identity = program_key(catalogue("1.0"))
+    identity = program_key(catalogue("1.0"), shipped("vllm"))
     found = merge(
         [layer({"flags": {"tensor-size": 1, "cache": True}}), layer({"flags": {"tp": 2, "no-cache": True}})], identity
     )
     assert found.data() == {"flags": {"tp": 2, "no-cache": True}}
+    tables = [{"config": {"tensor-size": 1}}, {"config": {"tp": 2}}]
+    # Those of TensorRT-LLM's file are names of their own.
+    assert merge(map(layer, tables), identity).data() == {"config": {"tp": 2}}
+    own = program_key(catalogue("1.0"), shipped("trtllm"))
+    assert merge(map(layer, tables), own).data() == {"config": {"tensor-size": 1, "tp": 2}}
 
 
 def test_a_preamble_is_a_text_or_a_file() -> None:

@@ -34,6 +34,15 @@ def said(step: Step) -> dict[str, str]:
     return dict(word[2:].partition("=")[::2] for word in step.words if word.startswith("--"))
 
 
+def test_the_engines_own_file_comes_before_what_counts_more() -> None:
+    found = planned(flags={}, config={"tp-size": 4, "page-size": 64})
+    words = found.steps[0].words
+    at = words.index("--config")
+    assert words[at + 1] == f"{ref('run')}/config/worker.yaml"
+    assert not any(word.startswith("--tp-size") for word in words)
+    assert [file.data for file in found.files if file.path == "config/worker.yaml"] == [{"tp-size": 4, "page-size": 64}]
+
+
 def test_a_half_knows_its_part_and_only_prefill_has_a_bootstrap_port() -> None:
     found = planned("prefill", "decode", kv="nixl", replicas=2)
     halves = [said(step) for step in found.steps[:4]]

@@ -109,6 +109,24 @@ def test_events_say_which_endpoint_they_are_of(external: bool) -> None:
     assert [step.ports["kv_events"] for step in found.steps[:-1]] == [5550 + n for n in range(len(configs))]
 
 
+def test_the_engines_own_file_has_whole_names_and_what_it_says_counts_for_the_arithmetic() -> None:
+    config = {"tensor_parallel_size": 2, "dp": 2, "kv-transfer-config": OFFLOAD, "no-enable-prefix-caching": True}
+    found = planned("prefill", "decode", config=config)
+    step = found.steps[0]
+    at = step.words.index("--config")
+    assert step.words[2:5] == ("/m", "--config", f"{ref('run')}/config/prefill.yaml")
+    assert not any("parallel" in word for word in step.words[at:])
+    files = {file.path: file.data for file in found.files}
+    data = files["config/prefill.yaml"]
+    assert data == files["config/decode.yaml"]
+    assert {key: data[key] for key in data if key != "kv-transfer-config"} == {
+        "tensor-parallel-size": 2, "data-parallel-size": 2, "no-enable-prefix-caching": True,
+    }  # fmt: skip
+    assert json.loads(data["kv-transfer-config"]) == OFFLOAD
+    assert {(each.handoff, each.ranks) for each in found.endpoints} == {("kv_transfer_params", 2)}
+    assert step.env["VLLM_NIXL_SIDE_CHANNEL_PORT"] == "5400"
+
+
 LAYOUTS: dict[str, tuple[dict[str, Any], str]] = {
     "one": ({"flags": size(4)}, "smg"),
     "ranks": ({"flags": size(1, 4)}, "vllm-router"),

@@ -1,5 +1,6 @@
 """In the place of an engine: its whole command line, read by its catalogue, and servers that find each other."""
 
+import json
 import socket
 import time
 from collections.abc import Sequence
@@ -62,6 +63,25 @@ def test_what_is_served_and_where():
     found = serve("--served-model-name=tiny", "--host=10.0.0.1", "--port=6100", "--max-model-len=1k")
     assert (found.model, found.served_name, found.host, found.port) == ("/m", "tiny", "10.0.0.1", 6100)
     assert (found.personality, found.name) == ("vllm", "w")
+
+
+def test_a_file_of_flags_is_read_and_flags_count_more(tmp_path):
+    file = tmp_path / "vllm.yaml"
+    said = {"data-parallel-size": 4, "enforce-eager": True, "enable-prefix-caching": False, "port": 1}
+    file.write_text(json.dumps({**said, "kv-transfer-config": {"kv_connector": "NixlConnector", "kv_role": "kv_both"}}))
+    found = serve("--config", str(file), "--port=6100")
+    assert (found.ranks, found.port, found.transfer is None) == (range(4), 6100, False)
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"no-such-flag": 1}'])
+def test_a_file_that_is_none_or_has_no_flags_ends_it(text, tmp_path, capsys):
+    file = tmp_path / "vllm.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        serve("--config", str(file))
+    assert ended.value.code == 2
+    assert "vllm: error:" in capsys.readouterr().err
 
 
 SGLANG = ROOT / "manifests" / "flags" / "sglang" / "0.5.23.json"

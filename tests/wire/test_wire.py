@@ -93,6 +93,7 @@ def test_ranks_on_two_nodes(wire: Wire) -> None:
 
 
 def test_one_rank_on_two_nodes(wire: Wire) -> None:
-    wire.deploy(ONE % "flags = { tensor-parallel-size = 2 }, gpus = 2")
+    """What is said in the engine's own file counts as well."""
+    wire.deploy(ONE % "config = { tensor-parallel-size = 2, enable-prefix-caching = false }, gpus = 2")
     assert wire.answer()["usage"]["completion_tokens"] == 8
     down(wire)

@@ -18,9 +18,8 @@ class Said(Given):
         self, code: str, message: str, name: str, help_: str, *others: str, field: str | None = None
     ) -> Diagnostic:
         """A finding at the flag `name`; each of `others` gets a label."""
-        labels = [
-            Label(self.role.place("flags", key, part="key"), "this") for key in map(self.key, others) if key is not None
-        ]
+        named = (other for other in others if self.key(other) is not None)
+        labels = [Label(self.role.place(*self.at(other), part="key"), "this") for other in named]
         return Diagnostic(
             code,
             message,
@@ -41,7 +40,7 @@ def said(case: Case, program: str) -> Iterator[Said]:
     """The roles that run `program`, or take its flags, and have flags."""
     for role in case.job.roles:
         name = role.manifest.program.name or ""
-        if engine(name) == program and role.catalogue is not None and role.flags:
+        if engine(name) == program and role.catalogue is not None and (role.flags or role.config):
             yield Said(role, role.catalogue)
 
 
