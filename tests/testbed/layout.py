@@ -28,7 +28,7 @@ class Layout:
     slurmd_timeout: int = 300
     """Seconds until Slurm takes a silent node for down."""
     pyxis: tuple[str, ...] | None = ()
-    """Words of the plugin's line in plugstack.conf; None: a site without pyxis."""
+    """Words of the plugin's line in plugstack.conf, `{root}` the testbed's folder; None: a site without pyxis."""
     lines: tuple[str, ...] = ()
     """More lines of slurm.conf."""
 
@@ -113,7 +113,7 @@ def plugstack_conf(layout: Layout, root: Path, plugin: Path | None) -> str:
         str(plugin),
         f"runtime_path={root}/local/pyxis",
         f"data_path={root}/local/enroot",
-        *layout.pyxis,
+        *(word.replace("{root}", str(root)) for word in layout.pyxis),
     ]
     return " ".join(words) + "\n"
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "container.h"
 #include "options.h"
+#include "record.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ SPANK_PLUGIN(pyxis, 1)
 
 /* What the site's plugstack.conf says. */
 static struct {
-	char runtime[1024], data[1024], registry[1024];
+	char runtime[1024], data[1024], registry[1024], record[1024];
 	bool global, sbatch, entrypoint, pmi;
 } site = { .runtime = "/run/pyxis", .data = "/run/enroot/data", .global = true, .sbatch = true };
 
@@ -42,6 +43,7 @@ static void site_argument(const char *word)
 {
 	static const struct { const char *key; char *text; } texts[] = {
 		{ "runtime_path=", site.runtime }, { "data_path=", site.data }, { "registry=", site.registry },
+		{ "record=", site.record },
 	};
 	static const struct { const char *key; bool *value; } flags[] = {
 		{ "sbatch_support=", &site.sbatch }, { "execute_entrypoint=", &site.entrypoint }, { "pmi_hook=", &site.pmi },
@@ -91,6 +93,8 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 		return 0;
 	if (!options_container() && getenv("PYXIS_CONTAINER_IMAGE") == NULL && getenv("PYXIS_CONTAINER_NAME") == NULL)
 		options_ignored(tell_ignored);
+	if (*site.record != '\0' && spank_context() == S_CTX_LOCAL && record_words(site.record) != 0)
+		return -1;
 	return options_environment(own_variable, NULL);
 }
 
@@ -103,7 +107,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char **argv)
 	spank_get_item(spank, S_JOB_ENV, &env);
 	if (options_environment(job_variable, env) != 0)
 		return -1;
-	if (!options_container())
+	if (!options_container() || *site.record != '\0')
 		return 0;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
@@ -427,6 +431,8 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	int rc = -1;
 
 	(void)argc, (void)argv;
+	if (*site.record != '\0' && !record_batch(spank))
+		_exit(record_task(spank, site.record) == 0 ? 0 : 1);
 	if (shared == NULL)
 		return 0;
 	spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks);
