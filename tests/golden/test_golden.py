@@ -82,7 +82,7 @@ LAYOUTS = (
     "llm-d-offload",
 )
 for _recipe in LAYOUTS:
-    for _site in ("gb300", "h100"):
+    for _site in SITES:
         CASES[f"{_recipe.replace(':', '-')}-{_site}"] = Request(_recipe, _site)
 
 PLANS = [name for name in CASES if name.endswith(("-local", "-gb300"))]
@@ -119,8 +119,9 @@ def test_no_encoder_escaped_a_late_reference(name: str) -> None:
 def test_every_shipped_recipe_and_cluster_has_its_golden() -> None:
     library = Files({}, site=RECIPES / "nosuch", directory=RECIPES)
     recipes = {path.stem for path in (RECIPES.parents[2] / "recipes").glob("*.toml")}
-    assert {f"{recipe}-{site}" for recipe in recipes for site in ("gb300", "h100")} <= set(CASES)
-    assert {f"quickstart-{site}" for site in library.clusters()} <= set(CASES)
+    assert {f"{recipe}-{site}" for recipe in recipes for site in SITES} <= set(CASES)
+    assert {*SITES, "local"} == set(library.clusters())
+    assert "quickstart-local" in CASES
 
 
 def _words(argv: Sequence[str]) -> str:
