@@ -36,6 +36,19 @@ away from there. Exit code 3.""",
 
 Edits of a cluster file wait for each other; one takes a few hundredths of a second. The message names the process
 that has the lock. Exit code 1.""",
+    "no-repository": """The project is in no git repository
+
+`launch images matrix --changed-since` compares with a revision of the project's own repository. Without
+`--changed-since` it lists every image and asks git nothing. Exit code 2.""",
+    "unknown-revision": """The repository has no such revision
+
+`--changed-since` takes a commit, a branch or a tag. Clones of CI systems are often shallow: they have the newest commit
+alone, and everything else must be fetched first (`fetch-depth: 0` of actions/checkout, `GIT_DEPTH: 0` of GitLab).
+Exit code 2.""",
+    "git-failed": """git did not do what it was asked
+
+It is not on `PATH`, does not open a repository that belongs to somebody else (as in containers of CI systems), or
+failed; the message has its own words. Exit code 1.""",
     "store-full": """The image store has too little room
 
 An import wants room for the layers of the image and for the file made from them: three times what is downloaded.

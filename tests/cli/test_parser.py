@@ -20,7 +20,7 @@ WRONG = [
     ),
     (["logs"], "`RUN` is missing", "see `launch logs --help`; `launch ps` lists the runs, `last` is the newest"),
     (["exec"], "`RUN` and `STEP` are missing", "see `launch exec --help`; `launch ps` lists the runs"),
-    (["schema"], "`recipe|manifest|cluster|config|lock` is missing", "see `launch schema --help`"),
+    (["schema"], "`recipe|manifest|cluster|config|lock|image` is missing", "see `launch schema --help`"),
     (["up", "x", "--wiat"], "there is no option `--wiat`", "did you mean `--wait`?"),
     (["up", "x", "--wai"], "there is no option `--wai`", "did you mean `--wait`?"),
     (["up", "x", "y"], "`y` is one word too many", "see `launch up --help`"),
@@ -34,7 +34,11 @@ WRONG = [
         "one of full, concise, json, github, sarif",
     ),
     (["logs", "last", "-n", "many"], "`--lines/-n` does not take `many`", "see `launch logs --help`"),
-    (["schema", "recipy"], "`recipe|manifest|cluster|config|lock` does not take `recipy`", "did you mean `recipe`?"),
+    (
+        ["schema", "recipy"],
+        "`recipe|manifest|cluster|config|lock|image` does not take `recipy`",
+        "did you mean `recipe`?",
+    ),
 ]
 
 

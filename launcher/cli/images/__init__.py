@@ -19,6 +19,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "lock": ("launcher.cli.images.lock", "write down what the aliases are now, in `launch.lock`"),
     "verify": ("launcher.cli.images.verify", "hold registries and files against the lock, files to the byte"),
     "diff": ("launcher.cli.images.diff", "show what changed since the images were locked"),
+    "matrix": ("launcher.cli.images.matrix", "list what has to be built since a revision, for jobs of CI"),
     "pull": ("launcher.cli.images.pull", "make image files of a cluster's aliases, in its store"),
     "ensure": ("launcher.cli.images.ensure", "make the image file of one reference where there is none; for scripts"),
     "du": ("launcher.cli.images.du", "list the image files of the store"),
@@ -28,6 +29,9 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 ARCHITECTURES = ("x86_64", "aarch64")
 """`--arch`; a test holds it to `model.cluster.ARCHITECTURES`."""
+
+FORMATS = ("json", "github", "gitlab")
+"""`matrix --format`; a test holds it to `launcher.images.matrix.FORMATS`."""
 
 
 def ls(parser: Parser) -> None:
@@ -74,6 +78,27 @@ def locked(parser: Parser) -> None:
     _lock(parser)
 
 
+def matrix(parser: Parser) -> None:
+    """`launch images matrix`."""
+    parser.add_argument(
+        "name", metavar="NAME", nargs="*", help="definitions of images; default: all of the project, `images/NAME/`"
+    )
+    parser.add_argument(
+        "--changed-since",
+        metavar="REV",
+        help="only those that changed since the branch left this commit, branch or tag, uncommitted changes included",
+    )
+    form = parser.add_mutually_exclusive_group()
+    choice(
+        form,
+        "--format",
+        FORMATS,
+        default="json",
+        help="`github`: for `strategy.matrix`; `gitlab`: a file of a child pipeline; default `json`",
+    )
+    form.add_argument("--json", action="store_const", const="json", dest="format", help="the same as `--format json`")
+
+
 def pull(parser: Parser) -> None:
     """`launch images pull`."""
     _aliases(parser)
@@ -118,6 +143,7 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "lock": locked,
     "verify": locked,
     "diff": locked,
+    "matrix": matrix,
     "pull": pull,
     "ensure": ensure,
     "du": du,
