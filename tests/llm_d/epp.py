@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -43,25 +43,27 @@ class Processor:
 
     async def process(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         """One HTTP request: headers and body are held until they are whole, then answered."""
-        body = b""
+        body, said = b"", dict[str, str]()
         async for message in requests:
             kind = message.WhichOneof("request")
             part = getattr(message, kind)
-            if kind == "request_headers" and not part.end_of_stream:
-                continue
+            if kind == "request_headers":
+                said = {each.key: each.raw_value.decode("latin-1") for each in part.headers.headers}
+                if not part.end_of_stream:
+                    continue
             if kind == "request_body":
                 body += part.body
                 if not part.end_of_stream:
                     continue
-            for answer in self.answers(kind, part, body):
+            for answer in self.answers(kind, part, body, said):
                 yield answer
 
-    def answers(self, kind: str, part: Any, body: bytes) -> list[Any]:
-        """What is said to a message that is whole."""
+    def answers(self, kind: str, part: Any, body: bytes, said: Mapping[str, str]) -> list[Any]:
+        """What is said to a message that is whole; `said` are the request's headers."""
         if kind == "request_headers":
-            return [self._steered(b"")]
+            return [self._steered(b"", said)]
         if kind == "request_body":
-            steered = self._steered(body)
+            steered = self._steered(body, said)
             return [steered, *([] if steered.HasField("immediate_response") else [_body("request_body", body)])]
         if kind == "response_headers":
             return [messages.ProcessingResponse(response_headers=messages.HeadersResponse())]
@@ -69,9 +71,9 @@ class Processor:
             return [_body("response_body", part.body, end=part.end_of_stream)]
         return [messages.ProcessingResponse(**{kind: messages.TrailersResponse()})]
 
-    def _steered(self, body: bytes) -> Any:
+    def _steered(self, body: bytes, said: Mapping[str, str]) -> Any:
         try:
-            endpoint, prefiller = self.picker.pick(prompt(body))
+            endpoint, prefiller = self.picker.pick(prompt(body), said)
         except ValueError:
             return _refused(400, "the body is no JSON")
         if endpoint is None:

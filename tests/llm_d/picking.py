@@ -3,6 +3,7 @@
 import re
 import time
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tests.llm_d.reading import DISAGGREGATED, Configuration, Endpoint
@@ -11,6 +12,11 @@ from tests.llm_d.words import Wrong
 ROLE = "llm-d.ai/role"
 STALE = 2.0
 """Seconds after which what was scraped counts no more (`--metrics-staleness-threshold`)."""
+
+AFFINITY = "session-affinity-filter"
+"""Keeps the endpoint that a session had before, where it is one of those left."""
+
+SESSION = "session_id"
 
 _BLOCK = 64
 _NEEDED = ("vllm:num_requests_waiting", "vllm:num_requests_running", "vllm:kv_cache_usage_perc")
@@ -40,9 +46,13 @@ class Picker:
         self.endpoints = endpoints
         self.seen = {each.name: Seen() for each in endpoints}
         self._turn = 0
+        self._bound: dict[str, str] = {}
         strange = {self._kind(name) for profile in configuration.profiles.values() for name, _ in profile} - KNOWN
         if strange:
             raise Wrong(f"this stand-in has no {sorted(strange)}")
+        for name, kind in configuration.types.items():
+            if kind == AFFINITY and configuration.parameters[name].get("strategy") != SESSION:
+                raise Wrong(f"this stand-in has no {kind} of another strategy than {SESSION}")
 
     def ready(self) -> int:
         """How many endpoints have fresh metrics."""
@@ -60,20 +70,32 @@ class Picker:
             sums[name] = sums.get(name, 0.0) + float(value)
         self.seen[endpoint.name].samples, self.seen[endpoint.name].read = sums, time.monotonic()
 
-    def pick(self, prompt: str) -> tuple[Endpoint | None, Endpoint | None]:
-        """Where a request goes, and which prefill worker its prompt."""
+    def pick(self, prompt: str, said: Mapping[str, str]) -> tuple[Endpoint | None, Endpoint | None]:
+        """Where a request with these headers goes, and which prefill worker its prompt."""
+        session = self._session(said)
         if self.configuration.handler != DISAGGREGATED:
             (profile,) = self.configuration.profiles
-            return self._run(profile, prompt), None
-        decode = self._run("decode", prompt)
-        return decode, self._run("prefill", prompt) if decode else None
+            return self._run(profile, prompt, session), None
+        decode = self._run("decode", prompt, session)
+        return decode, self._run("prefill", prompt, "") if decode else None
+
+    def _session(self, said: Mapping[str, str]) -> str:
+        """What a request is bound by, where a plugin binds (`session_id`): the first of its headers."""
+        for name, kind in self.configuration.types.items():
+            if kind == AFFINITY:
+                sources = self.configuration.parameters[name].get("sessionIdConfig", {}).get("sources", [])
+                headers = [each["header"].lower() for each in sources] or ["x-session-id"]
+                return next((said[header].strip() for header in headers if said.get(header, "").strip()), "")
+        return ""
 
     def _kind(self, name: str) -> str:
         return self.configuration.types[name]
 
-    def _run(self, profile: str, prompt: str) -> Endpoint | None:
+    def _run(self, profile: str, prompt: str, session: str) -> Endpoint | None:
         plugins = [(self._kind(name), weight) for name, weight in self.configuration.profiles[profile]]
         found = [each for each in self.endpoints if all(_passes(kind, each) for kind, _ in plugins)]
+        if AFFINITY in [kind for kind, _ in plugins]:
+            found = [each for each in found if each.name == self._bound.get(session)] or found
         if not found:
             return None
         blocks = {prompt[: end + _BLOCK] for end in range(0, len(prompt), _BLOCK)}
@@ -89,6 +111,8 @@ class Picker:
         self._turn += 1
         self.seen[chosen.name].picked = self._turn
         self.seen[chosen.name].blocks |= blocks
+        if session:
+            self._bound[session] = chosen.name
         return chosen
 
     def _scores(self, kind: str, found: list[Endpoint], blocks: set[str]) -> dict[str, float]:
@@ -122,6 +146,6 @@ def _passes(kind: str, endpoint: Endpoint) -> bool:
 KNOWN = frozenset(
     (
         "queue-scorer", "kv-cache-utilization-scorer", "prefix-cache-scorer", "no-hit-lru-scorer",
-        "max-score-picker", "decode-filter", "prefill-filter",
+        "max-score-picker", "decode-filter", "prefill-filter", AFFINITY,
     )
 )  # fmt: skip

@@ -1,0 +1,162 @@
+"""llm-d on a real Slurm whose nodes have addresses of their own: the real Envoy, and stand-ins for EPP and sidecar."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.llm_d.place import programs
+from tests.sim.processes import samples
+from tests.slurm.deployment import CLUSTER, Deployed, Site
+from tests.testbed.bed import Bed, until
+
+MOST = 60
+
+HEAD = """\
+schema = 1
+name = "layout"
+model = { path = "/m", served_name = "tiny" }
+router.kind = "llm-d"
+ready.timeout = "90s"
+[defaults]
+manifest = "vllm"
+gpus = %d
+flags = { %s }
+"""
+EXTERNAL = "tp = 4, dp = %d, data-parallel-external-lb = true"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A recipe's roles, who answers, and who computes prompts first."""
+
+    text: str
+    answer: frozenset[tuple[str, int]]
+    first: frozenset[str] = frozenset()
+
+
+def ranks(name: str, count: int) -> frozenset[tuple[str, int]]:
+    """Servers and ranks where each rank has a server of its own."""
+    return frozenset((name + (f"-rank{rank}" if rank else ""), rank) for rank in range(count))
+
+
+def halves(gpus: int, flags: str, decode: str) -> str:
+    """Prefill and decode by NIXL."""
+    return HEAD % (gpus, flags) + f'kv = "nixl"\n[roles]\nprefill = {{}}\ndecode = {{ {decode} }}\n'
+
+
+LAYOUTS = {
+    "whole": Layout(
+        HEAD % (8, "tp = 8") + "[roles]\nworker.replicas = 2\n", frozenset([("worker-0", 0), ("worker-1", 0)])
+    ),
+    "whole, of two nodes": Layout(
+        HEAD % (16, "dp = 16") + "[roles]\nworker = {}\n", frozenset(("worker-0", rank) for rank in range(16))
+    ),
+    "whole, a server each rank": Layout(HEAD % (16, EXTERNAL % 4) + "[roles]\nworker = {}\n", ranks("worker-0", 4)),
+    "halves": Layout(
+        halves(8, "tp = 8", "replicas = 2"), frozenset([("decode-0", 0), ("decode-1", 0)]), frozenset(["prefill-0"])
+    ),
+    "halves, a server each rank": Layout(
+        halves(8, EXTERNAL % 2, "gpus = 16, flags.dp = 4"),
+        ranks("decode-0", 4),
+        frozenset(["prefill-0", "prefill-0-rank1"]),
+    ),
+}
+
+
+@pytest.fixture
+def site(networked: Bed) -> Iterator[Site]:
+    networked.clear()
+    image = networked.shared / "llm-d"
+    if not image.exists():
+        programs(image)
+    yield Site(networked, f'{CLUSTER}llm-d = "{image}"\n')
+    networked.clear()
+
+
+def fetch(run: Deployed, url: str, *words: str) -> str:
+    """What is said at a URL to who asks from another node."""
+    done = run.site.bed.run(["curl", "--silent", "--fail-with-body", "--max-time", "20", url, *words], on="node3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+def part(run: Deployed, prompt: str, *words: str) -> dict[str, Any]:
+    """Who had a part in a completion."""
+    body = json.dumps({"model": "tiny", "prompt": prompt, "max_tokens": 2})
+    kind = ("-H", "content-type: application/json", "-d", body)
+    found: dict[str, Any] = json.loads(fetch(run, f"{run.heard('begin')['url']}/v1/completions", *kind, *words))["sim"]
+    return found
+
+
+def parts(run: Deployed, wanted: frozenset[tuple[str, int]]) -> list[dict[str, Any]]:
+    """The parts of completions until all that are wanted had one."""
+    found: list[dict[str, Any]] = []
+    while {(each["worker"], each["rank"]) for each in found} != wanted:
+        assert len(found) < MOST, found
+        found.append(part(run, f"{len(found)} b c"))
+    return found
+
+
+def picked(run: Deployed, wanted: int) -> list[tuple[str, str | None]]:
+    """Endpoint and prefill worker of each completion, by the log of Envoy, once it has as many as are wanted."""
+    return until(lambda: found if len(found := logged(run)) >= wanted else None)
+
+
+def logged(run: Deployed) -> list[tuple[str, str | None]]:
+    """As many of them as it has now."""
+    lines = [
+        json.loads(line) for line in (run.path / "logs" / "envoy.0.log").read_text().splitlines() if line[:1] == "{"
+    ]
+    return [(each["endpoint"], each["prefiller"]) for each in lines if each["path"] == "/v1/completions"]
+
+
+def entries(run: Deployed) -> dict[str, str]:
+    """What the EPP was told: endpoint → where it is."""
+    told = json.loads((run.path / "llm-d" / "endpoints.json").read_text())["endpoints"]
+    return {each["name"]: f"{each['address']}:{each['port']}" for each in told}
+
+
+def measured(run: Deployed) -> dict[str, str]:
+    """Step → a metric of each that is to be scraped, in the text that Prometheus reads."""
+    found = {}
+    for group in json.loads((run.path / "scrape.json").read_text()):
+        for target in group["targets"]:
+            labels = group["labels"]
+            text = fetch(run, f"http://{target}{labels.get('__metrics_path__', '/metrics')}")
+            found[labels["step"]] = next(iter(samples(text)))
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_rank_that_can_be_asked_answers(site: Site, layout: Layout) -> None:
+    run = site.up("--simulate", text=layout.text)
+    found = parts(run, layout.answer)
+    told, log = entries(run), picked(run, len(found))
+    assert {endpoint for endpoint, _ in log} == {told[worker] for worker, _ in layout.answer}
+    if layout.first:
+        assert all(each["handed_over"] and not each["recomputed"] for each in found)
+        assert {each["prefilled_by"] for each in found} == layout.first
+        assert {prefiller for _, prefiller in log} == {told[name] for name in layout.first}
+    metrics = measured(run)
+    assert metrics.keys() == {*told, "epp", "envoy"}
+    assert {name.partition(":")[0] for step, name in metrics.items() if step in told} == {"vllm"}
+    site.launch("down", run.name)
+    run.gone()
+    assert run.outcome()["exit"] == 0
+
+
+def test_a_session_stays_where_it_began(site: Site) -> None:
+    shipped = "llm-d:sessions"
+    site.launch("up", shipped, "--simulate", "--wait", "--set", 'model.path="/m"', "--set", 'model.served_name="tiny"')
+    run = site.last()
+    chosen = {
+        name: {part(run, f"{name} {number}", "-H", f"x-session-id: {name}")["worker"] for number in range(4)}
+        for name in ("ann", "bob", "cyd", "dan")
+    }
+    assert [len(workers) for workers in chosen.values()] == [1] * 4
+    assert set.union(*chosen.values()) == {"worker-0", "worker-1"}
+    site.launch("down", run.name)
+    run.gone()
