@@ -105,6 +105,11 @@ AUDITED = (
     "driver-refused",
     "image-moved",
     "image-unlocked",
+    "model-absent",
+    "experts-absent",
+    "heads-not-shared",
+    "layers-too-few",
+    "experts-not-shared",
 )
 """Codes of `audit.AUDITS`, which `allow` may name. What only `up` asks is not imported for a check."""
 

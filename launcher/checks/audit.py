@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.checks import bootstrap, images, locks, site
+from launcher.checks import bootstrap, images, locks, model, site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
@@ -168,6 +168,11 @@ AUDITS: Mapping[str, Audit] = {
     "driver-refused": images.driver_refused,
     "image-moved": locks.image_moved,
     "image-unlocked": locks.image_unlocked,
+    "model-absent": model.model_absent,
+    "experts-absent": model.experts_absent,
+    "heads-not-shared": model.heads_not_shared,
+    "layers-too-few": model.layers_too_few,
+    "experts-not-shared": model.experts_not_shared,
 }
 """Code → audit; its docstring is what `launch explain CODE` prints."""
 

@@ -145,7 +145,7 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
     """Reference → what is asked about it: once, for all roles that share it."""
     needs: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     there = {image.meant(job.cluster.arch) for image in job.cluster.images.values() if image.where == "compute"}
-    asking = _srun(plan)
+    options = asking(plan)
     for step in plan.steps if job.cluster.runtime != "none" else ():
         role = next((each for each in job.roles if each.name == step.role), None)
         if role is None or role.reference is None:
@@ -158,13 +158,13 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
     for text, (programs, packages) in needs.items():
         question = about(text, job.cluster, tuple(sorted(programs)), tuple(sorted(packages)))
         if isinstance(question, Header) and text in there:
-            question = Header(question.path, compute=asking)
+            question = Header(question.path, compute=options)
         if question is not None:
             found[text] = question
     return found
 
 
-def _srun(plan: Plan) -> tuple[str, ...]:
+def asking(plan: Plan) -> tuple[str, ...]:
     """The options with which a node of the job's kind is had for a moment."""
     batch = plan.batch
     wishes = {"partition": batch.partition, "account": batch.account, "qos": batch.qos} if batch is not None else {}

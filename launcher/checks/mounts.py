@@ -62,7 +62,7 @@ _SOMEBODY = {"USER": "user", "HOME": "/home/user"}
 def _model(case: Case) -> Iterator[Diagnostic]:
     """The model's directory is mounted at its own path for workers that have no mount with it."""
     said, models = case.job.recipe.model.path, case.job.cluster.models
-    path = models.get(said, said) if said is not None else None
+    path = case.job.cluster.model(said) if said is not None else None
     if said is None or path is None:
         return
     targets = [[f"{_plain(mount.target)}/".replace("//", "/") for mount in role.mounts] for role in case.job.workers]

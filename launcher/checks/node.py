@@ -156,7 +156,7 @@ def _named(subject: Subject) -> Mapping[str, list[KeyPath]]:
     cluster = subject.site.cluster
     images = [(image.meant(cluster.arch) or "", name) for name, image in cluster.images.items()]
     pairs: list[tuple[str, KeyPath]] = [(reference, ("images", name)) for reference, name in images]
-    pairs += [(path, ("models", name)) for name, path in cluster.models.items()]
+    pairs += [(model.path, ("models", name)) for name, model in cluster.models.items()]
     pairs += [(mount.source, ("mounts", index)) for index, mount in enumerate(cluster.mounts)]
     found: dict[str, list[KeyPath]] = {}
     for path, key in pairs:

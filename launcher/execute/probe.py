@@ -28,6 +28,7 @@ from launcher.model.facts import (
     Folder,
     Header,
     Installed,
+    Model,
     Module,
     Mpis,
     Options,
@@ -179,6 +180,12 @@ def _syntax(question: Syntax) -> Answer:
     return Answer(yes=False, text=complaint[0].removeprefix("bash: ") if complaint else "no reason given")
 
 
+def _model(question: Model) -> Answer:
+    # As of images: a compute node is asked by what few commands need.
+    found: Answer = import_module("launcher.execute.model").answer(question)
+    return found
+
+
 def _image(question: Tag | Header) -> Answer:
     # Nothing else asks registries, and httpx takes longer to import than all the rest.
     found: Answer = import_module("launcher.execute.images.answers").answer(question)
@@ -188,6 +195,7 @@ def _image(question: Tag | Header) -> Answer:
 _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Tag: _image,
     Header: _image,
+    Model: _model,
     Port: _port,
     Variable: _variable,
     Program: _program,

@@ -170,6 +170,33 @@ class _OrReference:
         return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
 
 
+class SiteModel(Table):
+    """What a model alias means. Written as a table where a path alone does not say enough."""
+
+    path: str = Field(min_length=1, description="absolute path of the model's folder")
+    where: Literal["here", "compute"] = Field(
+        default="here",
+        description="who sees it: `compute` where login nodes do not, so that one of the nodes is asked",
+    )
+
+
+def _model(value: Any) -> Any:
+    if isinstance(value, str):
+        if not value:
+            raise said("must not be empty")
+        return {"path": value}
+    if not isinstance(value, dict):
+        raise said(f"must be a path or a table, not {kind(value)}")
+    return value
+
+
+class _OrPath(_OrReference):
+    """What follows may also be a text: the path alone."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_model, handler(source))
+
+
 class Cluster(Table):
     """`images/clusters/NAME.toml`, overlaid by name: shipped, `/etc`, user, `--cluster FILE`."""
 
@@ -216,4 +243,9 @@ class Cluster(Table):
         default=[],
         description="registries (`host:port`) that are asked without TLS; those of this machine always are",
     )
-    models: dict[str, Annotated[str, Field(min_length=1)]] = Field(default={}, description="alias → path")
+    models: dict[str, Annotated[SiteModel, _OrPath()]] = Field(default={}, description="alias → path, or a table")
+
+    def model(self, said: str) -> str:
+        """The path that an alias stands for; what is none stands for itself."""
+        found = self.models.get(said)
+        return said if found is None else found.path

@@ -121,8 +121,19 @@ class Header:
     compute: tuple[str, ...] | None = None
 
 
+@record
+class Model:
+    """What does `config.json` of the model in the folder `path` say? The answer's text is that of the file, empty where
+    it cannot be had; not `yes` where there is no folder. With `compute`, the options of `srun`, a node is asked.
+    """
+
+    path: str
+    compute: tuple[str, ...] | None = None
+
+
 Question = (
     Bootstrap
+    | Model
     | Port
     | Variable
     | Program

@@ -105,7 +105,8 @@ class Job:
     """What `link` makes and `check` and `plan` read. `roles` has workers in recipe order, then others, then the
     router (`direct` where the recipe has none), and last the benchmark where there is one. `manifests` names all
     role manifests there are; `findings` are warnings of linking, which `check` returns with its own. `options` has
-    the catalogues of Slurm's programs for which recipe or cluster have options of their own.
+    the catalogues of Slurm's programs for which recipe or cluster have options of their own. Of a `rehearsed` job no
+    model is read.
     """
 
     recipe: Recipe
@@ -118,6 +119,7 @@ class Job:
     manifests: tuple[str, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     options: Mapping[str, tuple[Catalogue, ...]] = field(default_factory=dict)
+    rehearsed: bool = False
 
     @property
     def workers(self) -> tuple[Role, ...]:

@@ -111,7 +111,7 @@ def _net(job: Job, adapters: Adapters, base: Outline) -> Net:
         public=base.allocation.public,
         front=base.front,
         served_name=job.served_name,
-        model=None if path is None else job.cluster.models.get(path, path),
+        model=None if path is None else job.cluster.model(path),
         timeout=seconds(job.recipe.ready.timeout),
         collector=next((f"tcp://{_address(each, EVENTS)}" for each in services if EVENTS in each.ports), None),
     )
@@ -193,7 +193,7 @@ def _mounts(job: Job, role: Role) -> tuple[Mount, ...]:
     """The role's mounts, and for workers in containers the model where no mount has it already."""
     found = [Mount(mount.source, mount.target, mount.read_only) for mount in role.mounts]
     path = job.recipe.model.path
-    model = None if path is None else job.cluster.models.get(path, path)
+    model = None if path is None else job.cluster.model(path)
     if role.mode is None or model is None or not model.startswith("/") or job.cluster.runtime == "none":
         return tuple(found)
     if not any(_within(model, mount.target) for mount in found):

@@ -100,7 +100,7 @@ def rehearsed(job: Job, adapters: Adapters) -> tuple[Job, Adapters]:
     roles = tuple(_imaged(role, cluster) if role.name in others else role for role in job.roles)
     names = {role.manifest.adapter for role in roles if role.name in others}
     wrapped = {name: Rehearsal(adapters[name]) for name in names}
-    return replace(job, roles=roles, cluster=cluster), {**adapters, **wrapped}
+    return replace(job, roles=roles, cluster=cluster, rehearsed=True), {**adapters, **wrapped}
 
 
 def _imaged(role: Role, cluster: Cluster) -> Role:

@@ -119,7 +119,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
             "b": {"reference": "b", "versions": {"x": "1"}, "where": "compute"},
             "c": {"build": "smg", "args": {"A": "1"}},
         },
-        "models": {"m": "/m"},
+        "models": {"m": "/m", "n": {"path": "/n", "where": "compute"}},
     },
     "config": {"schema": 1, "cluster": "gb300"},
     "lock": {

@@ -41,6 +41,14 @@ for path in sys.argv[1:]:
     print(found.fault or found.image.size, found.text, sep="|")
 """
 
+MODEL = """\
+from launcher.execute.model import answer
+from launcher.model.facts import Model
+for path in ("/tmp/model", "/tmp/none"):
+    found = answer(Model(path, compute=("--partition=batch",)))
+    print(found.yes, found.text, sep="|")
+"""
+
 
 def test_a_file_that_only_nodes_see_is_looked_at_there(bed: Bed) -> None:
     whole = image.squashfs(image.TINY)
@@ -54,3 +62,10 @@ def test_a_file_that_only_nodes_see_is_looked_at_there(bed: Bed) -> None:
     assert "is truncated: it has 70000 bytes" in lines[1][1]
     assert lines[2] == ["faulty", "`/tmp/text.sqsh` is a text file"]
     assert lines[3] == ["absent", "`/tmp/none.sqsh` does not exist on the compute nodes"]
+
+
+def test_a_model_that_only_nodes_see_is_read_there(bed: Bed) -> None:
+    bed.srun("--nodes=4", "sh", "-c", "mkdir -p /tmp/model; echo '{}' >/tmp/model/config.json")
+    done = bed.run([sys.executable, "-c", MODEL])
+    told = ["True|{}", "", "False|does not exist on the compute nodes"]
+    assert done.stdout.splitlines() == told, done.stderr

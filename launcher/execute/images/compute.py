@@ -1,7 +1,7 @@
 """An image file as a compute node sees it: there, and whole by its header. Asked by a step of a second."""
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.world import World
+from launcher.execute.world import Ran, World
 from launcher.images import header
 from launcher.model.facts import Image
 
@@ -16,20 +16,7 @@ _ABSENT = 44
 
 def look(world: World, path: str, options: tuple[str, ...]) -> Image:
     """What the file is. Raises Failure, of kind `unreachable` where no node could be asked."""
-    words = (
-        "srun",
-        f"--immediate={SECONDS}",
-        "--nodes=1",
-        "--ntasks=1",
-        "--time=1",
-        "--quiet",
-        "--input=none",
-        *options,
-    )
-    try:
-        ran = world.run((*words, "sh", "-c", _LOOK, path), patience=SECONDS + 20.0)
-    except OSError as error:
-        raise _unasked(path, "`srun` cannot be run" if isinstance(error, FileNotFoundError) else str(error)) from error
+    ran = there(world, path, options, _LOOK)
     if ran.exit == _ABSENT:
         raise Failure("absent", f"`{path}` does not exist on the compute nodes", "or cannot be read there")
     size, _, rest = ran.out.strip().partition("\n")
@@ -42,6 +29,24 @@ def look(world: World, path: str, options: tuple[str, ...]) -> Image:
     except ValueError as error:
         raise Failure("faulty", f"`{path}` {error}", "import it again") from error
     return Image(int(size), arch=found.arch if found else None)
+
+
+def there(world: World, path: str, options: tuple[str, ...], script: str) -> Ran:
+    """What a shell of a compute node says, with `path` for its argument. Raises Failure where none could be asked."""
+    words = (
+        "srun",
+        f"--immediate={SECONDS}",
+        "--nodes=1",
+        "--ntasks=1",
+        "--time=1",
+        "--quiet",
+        "--input=none",
+        *options,
+    )
+    try:
+        return world.run((*words, "sh", "-c", script, path), patience=SECONDS + 20.0)
+    except OSError as error:
+        raise _unasked(path, "`srun` cannot be run" if isinstance(error, FileNotFoundError) else str(error)) from error
 
 
 def _unasked(path: str, reason: str) -> Failure:

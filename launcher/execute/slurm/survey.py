@@ -139,7 +139,7 @@ def paths(cluster: Cluster) -> Iterator[str]:
             continue
         if isinstance(source, File) and source.path.startswith("/"):
             yield source.path
-    yield from (path for path in cluster.models.values() if path.startswith("/"))
+    yield from (model.path for model in cluster.models.values() if model.path.startswith("/"))
     yield from (mount.source for mount in cluster.mounts if mount.source.startswith("/"))
 
 
