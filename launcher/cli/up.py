@@ -91,7 +91,7 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal, turn: Ex
     script = render(made, job.cluster)
     place = site(world, job.cluster, made, script, words, held)
     asked = partial(audited, job, made, {**place.slots, "run": "the run directory"})
-    findings = _sound(asked(claimed(world)))
+    findings = _sound(asked(claimed(world) if made.batch is None else {}))
     if made.batch is None and not args.dry_run:
         turn.enter_context(starting(world, job.recipe.name, terminal.note))
         # Another run may have begun meanwhile.

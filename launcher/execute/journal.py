@@ -10,6 +10,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from launcher.execute.bundle import bundle, simulator
@@ -218,10 +219,8 @@ def _make(where: Path, name: str, now: float) -> Path:
 
 def _write(run: Run, contents: Contents) -> None:
     path = str(run.path)
-    files.reserve(f"{path}/{files.OUTCOME_RESERVE}", files.OUTCOME_BYTES)
-    files.reserve(f"{path}/{files.STOP_RESERVE}", files.STOP_BYTES)
-    for name, content in _documents(run, contents):
-        files.write(f"{path}/{name}", content)
+    documents = ((f"{path}/{name}", content, 0o600) for name, content in _documents(run, contents))
+    files.write_all(chain(files.reserved(path), documents))
     files.sync(str(run.path.parent))
 
 

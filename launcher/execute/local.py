@@ -17,9 +17,9 @@ from launcher.execute.status import Event, Tail
 from launcher.execute.world import World
 from launcher.run import lock
 from launcher.run.child import inherited
-from launcher.run.keeper import DETACH
 from launcher.run.script import Budgets, Script
 from launcher.run.sweep import VARIABLE
+from launcher.run.words import DETACH
 from launcher.text.diagnostic import Refused
 
 _ADDRESS = IPv4Address("127.0.0.1")

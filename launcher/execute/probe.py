@@ -18,7 +18,6 @@ from launcher.checks.audit import audit, here
 from launcher.execute import find
 from launcher.execute.envoy import bootstrap
 from launcher.execute.library import config
-from launcher.execute.ports import Owner, owner
 from launcher.execute.slurm import answers as answers_of_slurm
 from launcher.model.facts import (
     Accounts,
@@ -83,7 +82,7 @@ def _port(question: Port) -> Answer:
             listener.listen(1)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                return _used(owner(question.number))
+                return _used(question.number)
             return Answer(yes=False, text=f"not to be listened on: {(error.strerror or '').lower()}")
     return Answer(yes=True)
 
@@ -96,7 +95,9 @@ def _taken(run: str) -> Answer:
     return Answer(yes=False, text=f"in use by the run `{run}`", run=run)
 
 
-def _used(found: Owner | None) -> Answer:
+def _used(number: int) -> Answer:
+    # Whose a port is is seldom asked, and psutil is slow to import.
+    found = import_module("launcher.execute.ports").owner(number)
     if found is None:
         return Answer(yes=False, text="in use (by whom is hidden from this user)")
     return _taken(found.run) if found.run else Answer(yes=False, text=f"in use by {found.text}")

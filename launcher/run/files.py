@@ -2,7 +2,8 @@
 
 import json
 import os
-from typing import Any
+from contextlib import suppress
+from typing import Any, Dict, Iterable, Iterator, Tuple
 
 from launcher.run.script import File
 
@@ -16,12 +17,34 @@ STOP_BYTES = 4096
 
 def write(path: str, content: bytes, mode: int = 0o600) -> None:
     """Writes `path` by a temporary file, fsync and rename, its parents made; raises OSError."""
-    parent = os.path.dirname(path)
-    os.makedirs(parent, mode=0o700, exist_ok=True)
-    temporary = os.path.join(parent, ".%s.part" % os.path.basename(path))
-    _store(temporary, content, mode)
-    os.replace(temporary, path)
-    sync(parent)
+    write_all([(path, content, mode)])
+
+
+def write_all(contents: Iterable[Tuple[str, bytes, int]]) -> None:
+    """Writes many files as `write` does, each a path, its content and mode; they appear in this order.
+
+    All have been written before any is waited for: the first fsync has the file system commit what it has of the
+    others too. Raises OSError.
+    """
+    parts: Dict[str, str] = {}
+    try:
+        for path, content, mode in contents:
+            parent = os.path.dirname(path)
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+            part = os.path.join(parent, ".%s.part" % os.path.basename(path))
+            parts[part] = path
+            _store(part, content, mode)
+        for part in parts:
+            _wait(part)
+        for part, path in parts.items():
+            os.replace(part, path)
+    except OSError:
+        for part in parts:
+            with suppress(FileNotFoundError):
+                os.unlink(part)
+        raise
+    for parent in dict.fromkeys(os.path.dirname(path) for path in parts.values()):
+        sync(parent)
 
 
 def sync(folder: str) -> None:
@@ -33,14 +56,17 @@ def sync(folder: str) -> None:
         os.close(handle)
 
 
-def reserve(path: str, size: int) -> None:
-    """Takes `size` bytes of the disk for a file that must be written later; raises OSError."""
-    # Real bytes: a file with holes takes no room, and not every file system knows fallocate.
-    _store(path, b" " * size, 0o600)
+def reserved(run: str) -> Iterator[Tuple[str, bytes, int]]:
+    """What takes room on the disk for the files of `run` that must be written later, for `write_all`.
+
+    Real bytes: a file with holes takes no room, and not every file system knows fallocate.
+    """
+    for name, size in ((OUTCOME_RESERVE, OUTCOME_BYTES), (STOP_RESERVE, STOP_BYTES)):
+        yield os.path.join(run, name), b" " * size, 0o600
 
 
 def fill(reserved: str, path: str, content: bytes) -> None:
-    """Writes `path` into the bytes that `reserve` took, and renames; writes it anew where they are gone.
+    """Writes `path` into the bytes that `reserved` took, and renames; writes it anew where they are gone.
 
     Raises OSError.
     """
@@ -71,15 +97,19 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value) + "\n").encode("ascii")
 
 
+def _wait(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _store(path: str, content: bytes, mode: int) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         _all(handle, content)
         os.fchmod(handle, mode)
-        os.fsync(handle)
-    except OSError:
-        os.unlink(path)
-        raise
     finally:
         os.close(handle)
 

@@ -13,10 +13,9 @@ from launcher.run.journal import Journal, now
 from launcher.run.rescue import Rescue
 from launcher.run.supervise import supervise
 from launcher.run.sweep import EVENTS
+from launcher.run.words import DETACH, HOLD
 
 LOG = "supervisor.log"
-DETACH = "--detach"
-HOLD = "--hold"
 _OK = b"+"
 
 

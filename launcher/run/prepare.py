@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from launcher.run import files
-from launcher.run.gate import KINDS
 from launcher.run.script import Child, Script, bind, dump, load
+from launcher.run.words import GATES
 
 SCRIPT = "script.json"
 SLOTS = "slots.json"
@@ -84,9 +84,8 @@ def bind_all(script: Script, slots: Mapping[str, str]) -> Script:
 
 def write(run: str, script: Script) -> None:
     """Writes the Script's files, then `bound.json`: what is executed, to the byte. Raises OSError."""
-    for file in script.files:
-        files.write(os.path.join(run, file.path), files.encode(file), file.mode)
-    files.write(os.path.join(run, BOUND), dump(script).encode("ascii"))
+    written = [(os.path.join(run, file.path), files.encode(file), file.mode) for file in script.files]
+    files.write_all([*written, (os.path.join(run, BOUND), dump(script).encode("ascii"), 0o600)])
 
 
 def faults(script: Script) -> Iterator[str]:
@@ -96,7 +95,7 @@ def faults(script: Script) -> Iterator[str]:
         yield from _faults(child, names)
     yield from _circles({child.name: child.after for child in script.children})
     for gate in [*script.ready, *(gate for child in script.children for gate in child.gates)]:
-        if gate.kind not in KINDS:
+        if gate.kind not in GATES:
             yield "a gate of the unknown kind `%s`" % gate.kind
     for file in script.files:
         if os.path.isabs(file.path) or ".." in file.path.split("/") or not file.path:

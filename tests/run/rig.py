@@ -16,8 +16,8 @@ from launcher.execute import journal, local, status
 from launcher.execute.journal import Contents, Run
 from launcher.execute.world import Real
 from launcher.run import lock
-from launcher.run.keeper import DETACH
 from launcher.run.script import Budgets, Child, Gate, Script, Stop, ref
+from launcher.run.words import DETACH
 
 LIMIT = 30.0
 """Seconds after which a test gives up; none of what it waits for takes as much as a second."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from launcher.execute import local
 from launcher.execute.journal import ARCHIVE
 from launcher.run.child import absent, environment, inherited
-from launcher.run.keeper import DETACH
 from launcher.run.script import Child, Gate
+from launcher.run.words import DETACH
 from tests.run.rig import IDLE, Rig, Watched, Web, child, environments, python, script, until
 
 DUMP = """

@@ -47,15 +47,36 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_filling_uses_the_bytes_kept(tmp_path: Path) -> None:
-    kept, path = str(tmp_path / ".kept"), tmp_path / "a"
-    files.reserve(kept, 100)
-    assert Path(kept).stat().st_size == 100
+    files.write_all(files.reserved(str(tmp_path)))
+    kept, path = str(tmp_path / files.STOP_RESERVE), tmp_path / "a"
+    assert [(tmp_path / name).stat().st_size for name in (files.OUTCOME_RESERVE, files.STOP_RESERVE)] == [32768, 4096]
     assert Path(kept).stat().st_blocks > 0
     number = Path(kept).stat().st_ino
     files.fill(kept, str(path), b"short")
     assert (path.read_bytes(), path.stat().st_ino) == (b"short", number)
     files.fill(kept, str(path), b"anew")
     assert path.read_bytes() == b"anew"
+
+
+def test_many_appear_in_order_and_leave_nothing_half_made(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "in the way").touch()
+    wanted = [(str(tmp_path / name), name.encode(), 0o640) for name in ("b/a", "a", "c", "d")]
+    with pytest.raises(OSError, match="directory"):
+        files.write_all(wanted)
+    # In order, up to the one that cannot be; nothing half made stays.
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "a",
+        "b",
+        "b/a",
+        "c",
+        "c/in the way",
+    ]
+    (tmp_path / "c" / "in the way").unlink()
+    (tmp_path / "c").rmdir()
+    files.write_all(wanted)
+    assert [Path(path).read_bytes() for path, _, _ in wanted] == [content for _, content, _ in wanted]
+    assert {Path(path).stat().st_mode & 0o7777 for path, _, _ in wanted} == {0o640}
 
 
 @given(st.text(st.characters(exclude_characters="\0")))

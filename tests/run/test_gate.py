@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from launcher.run.gate import Answer, probe
+from launcher.run.gate import KINDS, Answer, probe
 from launcher.run.script import Expect, Gate
+from launcher.run.words import GATES
 from tests.run.rig import HOST, Web, port
 
 CHOICE = json.dumps({"choices": [{"text": ""}]})
 CHAT = json.dumps({"choices": [{"message": {"role": "assistant", "content": None}}]})
 TWO = json.dumps({"workers": [{"up": True}, {"up": True}, {"up": False}]})
+
+
+def test_every_kind_that_may_be_asked_can_be() -> None:
+    assert tuple(KINDS) == GATES
 
 
 @pytest.mark.parametrize(

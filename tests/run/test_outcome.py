@@ -99,7 +99,7 @@ def test_the_first_error_decides_the_hint(tmp_path: Path) -> None:
 
 def test_written_into_what_was_kept(tmp_path: Path) -> None:
     run = str(tmp_path)
-    files.reserve(f"{run}/{files.OUTCOME_RESERVE}", files.OUTCOME_BYTES)
+    files.write_all([next(files.reserved(run))])
     number = (tmp_path / files.OUTCOME_RESERVE).stat().st_ino
     found = outcome.compose(broken("x"), TIMES, run)
     outcome.write(run, found)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.testbed import cache
 from tests.testbed.bed import Bed, until
 from tests.testbed.guard import members
 
@@ -75,6 +76,8 @@ class Site:
         self.env = {
             "LAUNCH_CLUSTER": str(self.file),
             "XDG_STATE_HOME": str(self.folder / "state"),
+            # As of an installed program: compiled once, not for every call of an ordinary user.
+            "PYTHONPYCACHEPREFIX": str(cache.folder("bytecode")),
             **self.env,
         }
 

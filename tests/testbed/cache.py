@@ -13,6 +13,14 @@ FOLDER = Path(os.environ.get("LAUNCH_TESTBED_CACHE", "/var/cache/launch-testbed"
 """Not below a home folder: ordinary users of a testbed read it too, under this very path."""
 
 
+def folder(name: str) -> Path:
+    """A folder that every user may write to, for caches of other programs."""
+    found = FOLDER / name
+    found.mkdir(parents=True, exist_ok=True)
+    found.chmod(0o1777)
+    return found
+
+
 def place(name: str, parts: Iterable[object]) -> Path:
     """Where the file or folder `name` made out of `parts` is, or will be."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]

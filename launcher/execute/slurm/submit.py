@@ -25,9 +25,9 @@ from launcher.plan.step import Batch
 from launcher.render.sbatch import JOB, Submission
 from launcher.run import files, proc
 from launcher.run.child import inherited
-from launcher.run.keeper import HOLD
 from launcher.run.script import Script, bind
 from launcher.run.sweep import VARIABLE
+from launcher.run.words import HOLD
 from launcher.text.diagnostic import Diagnostic, Refused, Severity
 
 KNOWN = "job.json"
