@@ -90,6 +90,7 @@ AUDITED = (
     "program-absent",
     "program-version",
     "setup-syntax",
+    "envoy-lacks-cluster",
     "envoy-refuses",
     "partition-unusable",
     "time-over-limit",
@@ -136,7 +137,10 @@ def _found(case: Case) -> Iterator[Diagnostic]:
     for rule in CHECKS.values():
         yield from rule(case)
     for role in case.job.roles:
-        yield from case.adapters[role.manifest.adapter].check(case.job, role, case.endpoints)
+        adapter = case.adapters[role.manifest.adapter]
+        yield from adapter.check(case.job, role, case.endpoints)
+        if role.beside is not None:
+            yield from adapter.placed(case.job, role, case.placed)
 
 
 def codes_of(adapters: Adapters) -> Mapping[str, str]:

@@ -153,6 +153,7 @@ AUDITS: Mapping[str, Audit] = {
     "program-absent": program_absent,
     "program-version": program_version,
     "setup-syntax": setup_syntax,
+    "envoy-lacks-cluster": bootstrap.envoy_lacks_cluster,
     "envoy-refuses": bootstrap.envoy_refuses,
     "partition-unusable": site.partition_unusable,
     "time-over-limit": site.time_over_limit,

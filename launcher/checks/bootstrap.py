@@ -1,15 +1,52 @@
 """Envoy's bootstrap, shown to the Envoy that would read it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from launcher.model.facts import Bootstrap, Facts
 from launcher.model.job import Job
-from launcher.plan.step import Plan
+from launcher.plan.step import Plan, Step
 from launcher.text.diagnostic import Diagnostic
 
 _MARK = "static_resources"
 """A key that Envoy's bootstraps have at their top."""
+
+_NAMING = ("cluster", "cluster_name")
+"""Keys that name a cluster."""
+
+
+def envoy_lacks_cluster(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | Bootstrap]:
+    """Envoy's bootstrap names a cluster that is not in it
+
+    Envoy 1.40 looks for the clusters of routes alone: where a filter (`ext_proc`) asks one that is not there, it
+    starts, says LIVE, and answers every request with 500.
+    """
+    for step, path, data in _read(plan):
+        there = {each.get("name") for each in data[_MARK].get("clusters", ())}
+        for name in sorted({*_named(data)} - there):
+            role = next(role for role in job.roles if role.name == step.role)
+            message = f"`{path}` asks a cluster `{name}` that it does not have"
+            yield Diagnostic(
+                "envoy-lacks-cluster", message, role.place("manifest"), help="correct what writes it", exit=4
+            )
+
+
+def _named(data: Any) -> Iterator[str]:
+    """The names of clusters anywhere in it."""
+    if isinstance(data, Mapping):
+        yield from (str(data[key]) for key in _NAMING if isinstance(data.get(key), str))
+    for value in data.values() if isinstance(data, Mapping) else data if isinstance(data, list | tuple) else ():
+        yield from _named(value)
+
+
+def _read(plan: Plan) -> Iterator[tuple[Step, str, Mapping[str, Any]]]:
+    """Steps that are told a bootstrap, its path in the run directory, and what is in it."""
+    files = {file.path: file.data for file in plan.files if isinstance(file.data, Mapping) and _MARK in file.data}
+    for step in plan.steps:
+        for path, data in files.items():
+            if any(word.endswith(f"/{path}") for word in step.words):
+                yield step, path, data
 
 
 def envoy_refuses(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | Bootstrap]:
@@ -18,19 +55,11 @@ def envoy_refuses(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | B
     Asked of the Envoy of this machine (`--mode validate`) where there is one: it would end at its start otherwise. An
     Envoy older than the role manifest was made for does not know all that is in it.
     """
-    texts = {
-        file.path: json.dumps(file.data)
-        for file in plan.files
-        if isinstance(file.data, dict) and _MARK in file.data and plan.batch is None
-    }
-    for step in plan.steps:
-        text = next(
-            (text for path, text in texts.items() if any(word.endswith(f"/{path}") for word in step.words)), None
-        )
-        if text is None:
-            continue
+    for step, _, data in _read(plan) if plan.batch is None else ():
         image = step.reference or ""
-        question = Bootstrap(text, step.words[0], f"{image.rstrip('/')}/bin" if image.startswith("/") else None)
+        question = Bootstrap(
+            json.dumps(data), step.words[0], f"{image.rstrip('/')}/bin" if image.startswith("/") else None
+        )
         answer = facts.get(question)
         if answer is None:
             yield question

@@ -30,6 +30,14 @@ class Case:
         """The workers' addresses, before placement."""
         return nominal(self.job, self.adapters)
 
+    @cached_property
+    def placed(self) -> tuple[Endpoint, ...]:
+        """The same with the nodes and ports they get."""
+        workers = (each for each in self.outline.replicas if each.role.mode is not None)
+        return tuple(
+            endpoint for each in workers for endpoint in self.adapters[each.role.manifest.adapter].endpoints(each)
+        )
+
     @property
     def containers(self) -> bool:
         """Whether roles run in containers."""

@@ -183,6 +183,10 @@ class Adapter:
         """Findings only this kind of role can have. `endpoints` are the workers' as `nominal` gives them."""
         yield from ()
 
+    def placed(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Diagnostic]:
+        """Asked of roles that stand before others: findings about the workers' `endpoints` with the ports they get."""
+        yield from ()
+
 
 Adapters = Mapping[str, Adapter]
 

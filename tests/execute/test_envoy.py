@@ -1,12 +1,13 @@
 """The real Envoy, asked whether it takes a bootstrap."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from launcher.checks.bootstrap import envoy_refuses
+from launcher.checks.bootstrap import envoy_lacks_cluster, envoy_refuses
 from launcher.execute.adapters import load
 from launcher.execute.envoy import bootstrap
 from launcher.execute.library import Files
@@ -54,6 +55,24 @@ def test_it_says_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str
     (finding,) = envoy_refuses(job, found, {question: answer})
     assert not isinstance(finding, Bootstrap)
     assert (finding.code, finding.exit) == ("envoy-refuses", 4)
+
+
+@pytest.mark.parametrize("cluster", ["ext_proc", "admin", "workers"])
+def test_a_cluster_that_is_not_there_is_found_where_envoy_finds_none(tmp_path: Path, cluster: str) -> None:
+    job, found = made(tmp_path)
+    assert list(envoy_lacks_cluster(job, found, {})) == []
+    (question,) = envoy_refuses(job, found, {})
+    assert isinstance(question, Bootstrap)
+    resources = json.loads(question.text)["static_resources"]
+    left = [each for each in resources["clusters"] if each["name"] != cluster]
+    data = {**json.loads(question.text), "static_resources": {**resources, "clusters": left}}
+    files = tuple(replace(file, data=data) if file.path == "llm-d/envoy.json" else file for file in found.files)
+    (finding,) = envoy_lacks_cluster(job, replace(found, files=files), {})
+    assert not isinstance(finding, Bootstrap)
+    assert (finding.code, finding.exit) == ("envoy-lacks-cluster", 4)
+    assert f"`{cluster}`" in finding.message
+    # A route's cluster Envoy looks for itself; that of a filter it does not.
+    assert bootstrap(Bootstrap(json.dumps(data), question.program, question.first)).yes is (cluster == "ext_proc")
 
 
 def test_without_an_envoy_nothing_is_said() -> None:

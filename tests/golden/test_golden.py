@@ -75,6 +75,7 @@ LAYOUTS = (
     "llm-d:precise",
     "llm-d:ranks",
     "llm-d:more-ranks",
+    "llm-d:sessions",
     "llm-d-pd",
     "llm-d-pd:dep8",
     "llm-d-pd:precise",

@@ -28,7 +28,8 @@ class LlmD(Adapter):
 
 The sidecar before each decode worker sends the prompt to a prefill worker and passes on what comes back, in the way of
 the engine's KV connector (`--kv-connector`, llm-d-router 0.10.0). One that speaks another way gives correct answers,
-and decode computes every prompt again. `NixlConnector` is known; of a `MultiConnector` the first connector that is.
+and decode computes every prompt again. `NixlConnector` and `MooncakeConnector` are known; of a `MultiConnector` the
+first connector that is.
 
     [defaults]
     kv = "nixl"
@@ -62,7 +63,7 @@ def _unhanded(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
         else f"`{role.name}` has no KV connector that an llm-d sidecar could hand over by",
         place or role.place("manifest"),
         labels=(Label(router.place("kind"), "a sidecar stands before each decode worker"),),
-        help=f'say `kv = "nixl"`, or give `{TRANSFER}` a connector of these: {known}',
+        help=f'say `kv = "nixl"` or `kv = "mooncake"`, or give `{TRANSFER}` a connector of these: {known}',
     )
 
 

@@ -1,7 +1,6 @@
 """llm-d in a plan: who runs where on which ports, what they are told, and in what order they start."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
 from launcher.render.script import render
 from launcher.run.script import CLOSE, OPEN, bind, shown
-from tests.end.environments import environment
 from tests.jobs import ROOT, shipped
 
 SLOTS = {f"ip{node}": f"10.0.0.{node + 1}" for node in range(4)} | {"run": "/run/1"}
@@ -135,18 +133,6 @@ def test_what_the_router_says_lies_under_what_it_brings_along(tmp_path: Path) ->
     assert step(found, "decode-0").setup is None
 
 
-SHAPES = {"aggregate": "sim-llm-d", "disaggregated": "sim-llm-d-pd", "ranks": WHOLE, "ranks of both": HALVES}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_envoy_itself_takes_every_bootstrap(tmp_path: Path, shape: str) -> None:
-    path = tmp_path / "envoy.json"
-    path.write_text(json.dumps(data(made(tmp_path, SHAPES[shape]), "envoy")), encoding="utf-8")
-    envoy = environment("llm-d") / "bin" / "envoy"
-    asked = subprocess.run([envoy, "--mode", "validate", "-c", path], capture_output=True, text=True, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-
-
 @pytest.mark.parametrize(("name", "program"), [("epp", "epp"), ("envoy", "envoy"), ("sidecar-0", "pd-sidecar")])
 def test_words_are_flags_of_the_real_program_and_those_of_the_launcher_are_owned(
     tmp_path: Path, name: str, program: str
@@ -196,18 +182,46 @@ def test_the_picture_shows_who_is_asked_and_where_prompts_go_first(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_cluster_that_the_bootstrap_names_is_there(tmp_path: Path, shape: str) -> None:
-    """Envoy validates all but one of them: an `ext_proc` cluster that does not exist answers every request 500."""
-    found = data(made(tmp_path, SHAPES[shape]), "envoy")["static_resources"]
-    there = [each["name"] for each in found["clusters"]]
-    wanted = [value for key, value in leaves(found["listeners"]) if key in ("cluster", "cluster_name")]
-    assert {*wanted} == {*there}
-    assert len(there) == len({*there})
+OFFLOAD = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}
+NIXL = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
+MOONCAKE = {"kv_connector": "MooncakeConnector", "kv_role": "kv_both"}
+BOOTSTRAP = "--mooncake-bootstrap-port=7200"
+
+CONNECTORS = {
+    "kv = nixl": ("nixl", ("--kv-connector=nixlv2",)),
+    "kv = mooncake": ("mooncake", ("--kv-connector=mooncake", BOOTSTRAP)),
+    "nixl": ((NIXL,), ("--kv-connector=nixlv2",)),
+    "mooncake": ((MOONCAKE,), ("--kv-connector=mooncake", BOOTSTRAP)),
+    "one that has no protocol, then nixl": ((OFFLOAD, NIXL), ("--kv-connector=nixlv2",)),
+    "one that has no protocol, then mooncake": ((OFFLOAD, MOONCAKE), ("--kv-connector=mooncake", BOOTSTRAP)),
+    "the first of two that have one": ((NIXL, MOONCAKE), ("--kv-connector=nixlv2",)),
+    "the other way round": ((MOONCAKE, NIXL), ("--kv-connector=mooncake", BOOTSTRAP)),
+}
+"""Decode's connectors, several in a `MultiConnector` → what the sidecar is told of them."""
 
 
-def leaves(value: Any, key: str = "") -> list[tuple[str, Any]]:
-    """Keys and values of everything that is no table or list."""
+@pytest.mark.parametrize("case", CONNECTORS)
+def test_the_sidecar_hands_over_as_decodes_connector_does(tmp_path: Path, case: str) -> None:
+    connectors, wanted = CONNECTORS[case]
+    many = {"kv_connector": "MultiConnector", "kv_role": "kv_both"}
+    if isinstance(connectors, str):
+        said = f'kv = "{connectors}"'
+    else:
+        table = connectors[0] if len(connectors) == 1 else {**many, EXTRA: {"connectors": list(connectors)}}
+        said = f"flags.kv-transfer-config = {inline(table)}"
+    sizes = "defaults.gpus = 4\ndefaults.flags.tp = 4\nroles = { prefill = {}, decode = {} }\n"
+    found = made(tmp_path, f"{RANKS}{sizes}defaults.{said}\n")
+    told = tuple(word for word in step(found, "sidecar-0").words if "connector" in word or "bootstrap" in word)
+    assert told == wanted
+    if BOOTSTRAP in wanted:
+        assert step(found, "prefill-0").env["VLLM_MOONCAKE_BOOTSTRAP_PORT"] == "7200"
+
+
+EXTRA = "kv_connector_extra_config"
+
+
+def inline(value: Any) -> str:
+    """TOML on one line."""
     if isinstance(value, dict):
-        return [leaf for name, item in value.items() for leaf in leaves(item, name)]
-    return [leaf for item in value for leaf in leaves(item, key)] if isinstance(value, list) else [(key, value)]
+        return "{ " + ", ".join(f"{key} = {inline(item)}" for key, item in value.items()) + " }"
+    return f"[{', '.join(map(inline, value))}]" if isinstance(value, list) else json.dumps(value)
