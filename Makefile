@@ -16,6 +16,9 @@ ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard te
 SOURCES := $(VENV)/sources/made
 # Programs whose flags a wheel of PyPI tells.
 LEARNT := $(patsubst manifests/flags/%/grammar.toml,%,$(shell grep -l '^distribution' manifests/flags/*/grammar.toml))
+# What runs on compute nodes without the launcher: `bundle.CONVERTER`; a test holds the two to each other.
+CONVERTER := $(patsubst %,launcher/%.py,execute/images/convert execute/images/failure execute/images/flatten \
+	execute/images/squash execute/images/unpack images/layering images/oci run/record)
 # What needs no root. Images are made and mounted, which does.
 AS_NOBODY := tests/cli tests/end tests/execute tests/run --ignore=tests/cli/images --ignore=tests/execute/images
 # Caches live in the environment's folder: `make check` leaves the tree as it was.
@@ -70,7 +73,7 @@ check-shape: $(VENV)/dev
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_shape.py
 
 check-python: $(VENV)/dev
-	$(BIN)/vermin --target=3.9- --violations --no-tips --quiet launcher/run
+	$(BIN)/vermin --target=3.9- --violations --no-tips --quiet launcher/run $(CONVERTER)
 	$(BIN)/vermin --target=3.6- --violations --no-tips --quiet launcher/execute/inside/node.py
 
 check-docs: $(VENV)/dev

@@ -32,10 +32,11 @@ class Held(Exception):
 @contextlib.contextmanager
 def held(
     world: World, path: Path, what: str, patience: float, told: Callable[[str], None] = lambda text: None
-) -> Iterator[None]:
+) -> Iterator[int]:
     """Holds the lock file `path` for `what` (`importing x`). Waits up to `patience` seconds; raises Held or OSError.
 
-    `told` is called once with a line on who has it, where the wait is longer than a moment.
+    `told` is called once with a line on who has it, where the wait is longer than a moment. A program that is to hold
+    the lock for as long as it runs, whatever becomes of us, is given the file descriptor.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -47,7 +48,7 @@ def held(
         me |= {"what": what, "since": world.now()}
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from the lock
             os.pwrite(handle, json.dumps(me).encode("ascii")[: _BYTES - 1].ljust(_BYTES - 1) + b"\n", 0)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

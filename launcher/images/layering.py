@@ -5,6 +5,8 @@ Facts: OCI image-spec 1.1, "Image Layer Filesystem Changeset". `.wh.NAME` hides 
 last of two members of a name counts, as in any tar archive. Paths are kept inside the root, whatever links say.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal

@@ -4,6 +4,8 @@ Facts: OCI image-spec 1.1 and Docker's image manifest v2 schema 2, which differ 
 types. Schema 1 has not been served by Docker Hub since 2025. Docker's names of architectures are Go's.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from launcher.model import timelimit
 from launcher.model.recipe import Mount, Table, Wishes
-from launcher.model.value import Memory, Name, Schema, SitePath, kind, said
+from launcher.model.value import Memory, Name, Schema, SitePath, TimeLimit, kind, said
 
 
 class Versions(Table):
@@ -75,6 +76,16 @@ class Apptainer(Table):
     cache: SitePath | None = Field(default=None, description="APPTAINER_CACHEDIR, for images of registries")
 
 
+class StoreJob(Table):
+    """`[store.job]`: the small job, without GPUs, in which image files are made."""
+
+    partition: str | None = Field(default=None, min_length=1, description="partition; default: that of `[slurm]`")
+    qos: str | None = Field(default=None, min_length=1, description="quality of service; default: that of `[slurm]`")
+    time: TimeLimit = Field(default="1h", description=f"time limit: {timelimit.FORMS}")
+    cpus: Annotated[int, Field(ge=1)] = Field(default=4, description="CPUs, all of which are used")
+    memory: Memory = Field(default="4G", description="memory: 300 MB are used, and what the node caches of files")
+
+
 class Store(Table):
     """`[store]`: where image files of this cluster are kept."""
 
@@ -84,6 +95,10 @@ class Store(Table):
         default="zstd",
         description="of `.sqsh` files: zstd starts containers quickest; `unsquashfs` of the nodes must know it",
     )
+    work: Literal["login", "slurm"] = Field(
+        default="login", description="where image files are made: on this machine, or on a node in a small job"
+    )
+    job: StoreJob = Field(default_factory=StoreJob.model_construct, description="that job")
 
 
 class Setup(Table):

@@ -33,6 +33,9 @@ ARCHITECTURES = ("x86_64", "aarch64")
 FORMATS = ("json", "github", "gitlab")
 """`matrix --format`; a test holds it to `launcher.images.matrix.FORMATS`."""
 
+WITH = ("layers", "enroot")
+"""`--with`; a test holds it to `execute.images.make.WITH`."""
+
 
 def ls(parser: Parser) -> None:
     """`launch images ls`."""
@@ -104,6 +107,7 @@ def pull(parser: Parser) -> None:
     _aliases(parser)
     _cluster(parser)
     _store(parser)
+    _with(parser)
     parser.add_argument("--set", action="store_true", dest="adopt", help="let the aliases mean the files")
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and how much would come")
 
@@ -115,6 +119,7 @@ def ensure(parser: Parser) -> None:
     parser.add_argument("--print-path", action="store_true", help="print the path and nothing else")
     _cluster(parser)
     _store(parser)
+    _with(parser)
 
 
 def du(parser: Parser) -> None:
@@ -170,6 +175,10 @@ def _store(parser: Parser) -> None:
     parser.add_argument(
         "--store", metavar="FOLDER", help="where image files are; default: `[store] path` of the cluster"
     )
+
+
+def _with(parser: Parser) -> None:
+    choice(parser, "--with", WITH, dest="by", help="what makes `.sqsh` files: `layers` (default), or `enroot import`")
 
 
 def _entry(parser: Parser) -> None:

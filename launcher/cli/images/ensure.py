@@ -17,7 +17,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     wanted = storing.meant(args.reference, site, arch)
     store = storing.store(args, site, terminal)
     try:
-        path = store.ensure(wanted, arch)
+        with storing.interruptible():
+            path = store.ensure(wanted, arch)
     except Failure as failure:
         raise storing.failed(failure) from failure
     terminal.say(str(path))

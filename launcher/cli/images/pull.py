@@ -62,6 +62,7 @@ def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, 
 
 def _pulled(args: argparse.Namespace, store: Store, wanted: Reference, arch: str) -> tuple[str, str]:
     if not args.dry_run:
-        return str(store.ensure(wanted, arch)), ""
+        with storing.interruptible():
+            return str(store.ensure(wanted, arch)), ""
     path, remote = store.found(wanted, arch)
     return str(path), "" if path.exists() else storing.size(remote.manifest.size)

@@ -1,13 +1,22 @@
 """What the verbs of the store share: which one is meant, and what a failure is called."""
 
 import argparse
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Literal
 
 from launcher.cli import arguments
 from launcher.cli.guard import Failed, Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases, answers
 from launcher.execute.images.failure import Failure
+from launcher.execute.images.make import Maker
+from launcher.execute.images.place import Job
+from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
 from launcher.execute.world import Real
 from launcher.images import reference
@@ -16,12 +25,13 @@ from launcher.model import sitepath
 from launcher.model.site import Site
 from launcher.run import account
 
-EXITS = {"full": 1, "busy": 1}
-"""What is wrong with this machine rather than with an image."""
+EXITS = {"full": 1, "busy": 1, "slurm": 5}
+"""What is wrong with this machine, or with Slurm, rather than with an image."""
 
 _CODES = {
     "full": "store-full",
     "busy": "image-busy",
+    "slurm": "slurm-refused",
     "platform": "image-of-other-nodes",
     "unreachable": "image-unseen",
     "limited": "image-unseen",
@@ -47,10 +57,34 @@ def store(args: argparse.Namespace, found: Site, terminal: Terminal) -> Store:
         raise Usage(f"`[store] path` names ${error.args[0]}, which is not set") from error
     mode = 0o644 if own is None or own.group_readable else 0o600
     registry = answers.registry(frozenset(found.cluster.plain_http))
-    compressor = own.compressor if own else "zstd"
-    made = Store(world, folder.absolute(), registry, compressor, mode, told=terminal.note, progress=terminal.status)
-    made.suffix = ".sif" if found.cluster.runtime == "apptainer" else ".sqsh"
-    return made
+    return Store(world, folder.absolute(), registry, _maker(args, found, registry, terminal), mode, terminal.note)
+
+
+def _maker(args: argparse.Namespace, found: Site, registry: Registry, terminal: Terminal) -> Maker:
+    world, own = Real(), found.cluster.store
+    suffix: Literal[".sif", ".sqsh"] = ".sif" if found.cluster.runtime == "apptainer" else ".sqsh"
+    by: Literal["layers", "enroot"] = getattr(args, "by", None) or "layers"
+    if by == "enroot" and suffix == ".sif":
+        raise Usage("enroot makes no `.sif` files", advice="leave `--with enroot` out: Apptainer makes them")
+    slurm = own is not None and own.work == "slurm"
+    # The name tells one job from all others: it is cancelled by it.
+    job = Job(world, found.cluster, f"launch-import-{os.getpid()}-{os.uname().nodename}") if slurm else None
+    return Maker(world, registry, own.compressor if own else "zstd", suffix, by, job, terminal.status)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """TERM and hang-up end what is under way properly, as Ctrl-C does."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def meant(word: str, found: Site, arch: str | None) -> Reference:

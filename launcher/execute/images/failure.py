@@ -1,12 +1,14 @@
 """Why something about an image could not be found out or done."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "busy"]
+Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "busy", "slurm"]
 """`absent`: there is none; `denied`: not for this user; `limited`: asked too often; `unreachable`: no answer, or a
 broken one; `faulty`: the answer is wrong; `offline`: nobody may be asked; `platform`: none for the architecture;
-`full`: no room; `busy`: somebody else is at it.
+`full`: no room; `busy`: somebody else is at it; `slurm`: no job for it, or one that ended too early.
 """
 
 

@@ -1,4 +1,9 @@
-"""The layers of an image as one tar archive, written as they are read: nothing is unpacked, little is remembered."""
+"""The layers of an image as one tar archive, written as they are read: nothing is unpacked, little is remembered.
+
+Runs on compute nodes too, by Python 3.9.
+"""
+
+from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +59,8 @@ class Flat:
     folders: Sequence[str] = ()
     most: int = MOST
     restart: Callable[[], None] = lambda: None
+    told: Callable[[int], None] = lambda number: None
+    """Hears which layer is next, the lowest being 0."""
 
     def write(self) -> None:
         """Writes the archive. Raises Failure for layers that are broken or hostile, OSError where `out` breaks.
@@ -127,13 +134,15 @@ class _Pass:
         self.tree.settle()
         for number in reversed(range(len(self.flat.layers))):
             self.tree.begin(number)
+            self.flat.told(number)
             self._layer(number)
             self.tree.settle()
         if self.pending.links:
             target, names = next(iter(self.pending.links.items()))
             raise Failure("faulty", f"a layer has a hard link `{names[0]}` to `{target}`, which no layer has")
         self.tree.begin(-1)
-        for path in (*self.needed, *map(_clean, self.flat.folders)):
+        # Folders that nobody names would get the time of day.
+        for path in (*sorted(self.tree.implied), *self.needed, *map(_clean, self.flat.folders)):
             self._folder(path)
         self.flat.out.write(tarfile.NUL * (2 * tarfile.BLOCKSIZE))
 
@@ -217,6 +226,8 @@ class _Pass:
                 self.pending.wait(target, name)
 
     def _copy(self, path: str, member: Member) -> None:
+        if not path:
+            return  # the root is as its writer makes it: `sqfstar` refuses to be told
         info = _header(path, member.info)
         self._put(info)
         if info.isreg():
@@ -245,7 +256,7 @@ class _Pass:
 
     def _folder(self, path: str) -> None:
         """A folder that no layer names."""
-        if not path or path in self.tree.taken or path in self.tree.implied:
+        if not path or path in self.tree.taken:
             return
         if any(self.tree.taken.get(each, "folder") != "folder" for each in above(path)):
             return
@@ -260,7 +271,7 @@ class _Pass:
 
 def _header(path: str, old: tarfile.TarInfo) -> tarfile.TarInfo:
     """The member as root's own, whoever made the layer."""
-    info = tarfile.TarInfo(path or "./")
+    info = tarfile.TarInfo(path)
     info.type = tarfile.REGTYPE if old.isreg() else old.type
     info.mode, info.mtime, info.linkname = old.mode & 0o7777, int(old.mtime), old.linkname
     info.size = old.size if info.isreg() else 0

@@ -5,6 +5,7 @@ file and Apptainer needs no login. Temporary files go where the image goes: `/tm
 """
 
 import json
+import secrets
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -20,26 +21,48 @@ BLOBS = "blobs/sha256"
 _NAME = "image"
 
 
-def build(world: World, layout: Path, out: Path, documents: tuple[bytes, bytes]) -> None:
-    """Builds `out` from the layers in `layout` and these, manifest and configuration. Raises Failure and OSError."""
-    program = next((name for name in ("apptainer", "singularity") if _which(world, name)), None)
-    if program is None:
+PROGRAMS = ("apptainer", "singularity")
+
+
+def program(world: World) -> str | None:
+    """The one that is here."""
+    path = world.environ.get("PATH", "")
+    return next((name for name in PROGRAMS if shutil.which(name, path=path)), None)
+
+
+def build(world: World, layout: Path, out: Path) -> None:
+    """Builds `out` from the image of an OCI layout. Raises Failure and OSError."""
+    name = program(world)
+    if name is None:
         raise Failure("faulty", "no program here builds SIF files", "install Apptainer, or put it on `PATH`")
-    _layout(layout, documents)
-    words = [program, "--quiet", "build", "--force", str(out), f"oci:{layout}"]
-    env = {**world.environ, "APPTAINER_TMPDIR": str(out.parent), "APPTAINER_CACHEDIR": str(layout / "cache")}
+    # One that outlives us goes on with a file of its own.
+    own = layout / f"{secrets.token_hex(6)}.sif"
+    env = {**world.environ, **variables(layout)}
     # spython takes as long to import as all the rest of a command.
-    done = import_module("spython.utils").run_command(words, capture=True, quiet=True, environ=env)
-    if done["return_code"] != 0:
-        lines = "".join(done["message"]).strip().splitlines()
-        raise Failure("faulty", f"Apptainer could not build `{out.name}`: {'; '.join(lines[-3:])}")
+    spython = import_module("spython.utils")
+    done = spython.run_command(words(name, layout, own), capture=True, quiet=True, environ=env)
+    check(done["return_code"], "".join(done["message"]))
+    own.replace(out)
 
 
-def _which(world: World, name: str) -> str | None:
-    return shutil.which(name, path=world.environ.get("PATH", ""))
+def words(name: str, layout: Path, out: Path) -> list[str]:
+    """The command."""
+    return [name, "--quiet", "build", "--force", str(out), f"oci:{layout}"]
 
 
-def _layout(folder: Path, documents: tuple[bytes, bytes]) -> None:
+def variables(layout: Path) -> dict[str, str]:
+    """Of its environment."""
+    return {"APPTAINER_TMPDIR": str(layout), "APPTAINER_CACHEDIR": str(layout / "cache")}
+
+
+def check(status: int, said: str) -> None:
+    """Raises Failure where it failed."""
+    if status != 0:
+        raise Failure("faulty", f"Apptainer could not build the image: {'; '.join(said.strip().splitlines()[-3:])}")
+
+
+def arrange(folder: Path, documents: tuple[bytes, bytes]) -> None:
+    """Makes the folder of layers an OCI layout by these, manifest and configuration. Raises OSError."""
     for body in documents:
         files.write(str(folder / BLOBS / oci.digest(body).removeprefix("sha256:")), body)
     manifest = documents[0]

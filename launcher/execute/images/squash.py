@@ -1,9 +1,14 @@
 """A tar archive into a squashfs file, by the quickest program at hand, on all cores.
 
-Facts: squashfs-tools-ng 1.2.0 (`tar2sqfs`), squashfs-tools 4.5.1 (`sqfstar` and `mksquashfs -tar`, since 4.5).
-`sqfstar` takes no level for zstd, gives the root 0777 where the archive says nothing, and would take a quarter of the
-machine's memory. All three write the same bytes for the same archive where `SOURCE_DATE_EPOCH` is set.
+Facts: squashfs-tools-ng 1.2.0 (`tar2sqfs`), squashfs-tools 4.5.1 (`mksquashfs -tar` and `sqfstar`, since 4.5).
+`sqfstar` takes no level and zstd's is then 15, many times as slow. Both give the root 0777 and the time of day
+(`-root-time` changes nothing), would take a quarter of the machine's memory, and refuse `SOURCE_DATE_EPOCH` beside
+`-mkfs-time`; it would also cut the times of files, by which Python tells whether its bytecode is of their text.
+`tar2sqfs` writes the same bytes for the same archive, the others but for the root's time. Debian's has no lzo, and
+writes lz4 that no `unsquashfs` reads.
 """
+
+from __future__ import annotations
 
 import os
 import shutil
@@ -17,7 +22,17 @@ from typing import IO, Any
 from launcher.execute.images.failure import Failure
 
 COMPRESSORS = ("zstd", "lz4", "gzip", "lzo", "xz")
-_LEVELS = {"zstd": "level=1", "gzip": "level=1", "lzo": "algorithm=lzo1x_1", "lz4": "", "xz": ""}
+_LEVELS = {"zstd": "level=1", "gzip": "level=1", "xz": ""}
+_OPTIONS = {
+    "zstd": ("-Xcompression-level", "1"),
+    "gzip": ("-Xcompression-level", "1"),
+    "lzo": ("-Xalgorithm", "lzo1x_1"),
+    "lz4": (),
+    "xz": (),
+}
+_WRITERS = ("mksquashfs", "sqfstar")
+_NG = ("tar2sqfs", *_WRITERS)
+_PROGRAMS = {"zstd": _NG, "gzip": _NG, "xz": _NG, "lz4": _WRITERS, "lzo": _WRITERS}
 _PIPE = 1 << 20
 
 
@@ -27,17 +42,19 @@ def words(program: str, compressor: str, jobs: int, out: Path) -> list[str]:
         extra = ["-X", _LEVELS[compressor]] if _LEVELS[compressor] else []
         defaults = ["--defaults", "uid=0,gid=0,mode=0755,mtime=0"]
         return [program, "-q", "-f", "-c", compressor, *extra, "-j", str(jobs), *defaults, str(out)]
-    own = ["-comp", compressor, "-no-progress", "-quiet", "-all-root", "-root-mode", "755", "-root-time", "0"]
+    own = ["-comp", compressor, "-no-progress", "-quiet", "-all-root", "-root-mode", "755"]
     own += ["-processors", str(jobs), "-mem", "128M", "-mkfs-time", "0"]
-    return [program, *own, str(out)] if program == "sqfstar" else [program, "-", str(out), "-tar", "-noappend", *own]
+    if program == "sqfstar":
+        return [program, *own, str(out)]
+    return [program, "-", str(out), "-tar", "-noappend", *own, *_OPTIONS[compressor]]
 
 
-def program(path: str) -> str:
+def program(path: str, compressor: str) -> str:
     """The quickest of them on `path`. Raises Failure where there is none."""
-    found = next((name for name in ("tar2sqfs", "sqfstar", "mksquashfs") if shutil.which(name, path=path)), None)
+    found = next((name for name in _PROGRAMS[compressor] if shutil.which(name, path=path)), None)
     if found is None:
         advice = "install squashfs-tools-ng (`tar2sqfs`), or squashfs-tools 4.5 or newer"
-        raise Failure("faulty", "no program here makes squashfs files", advice)
+        raise Failure("faulty", f"no program here makes squashfs files compressed by {compressor}", advice)
     return found
 
 
@@ -48,7 +65,7 @@ class Squash:
     environ: Mapping[str, str]
     out: Path
     compressor: str = "zstd"
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _process: subprocess.Popen[bytes] | None = None
     _said: IO[bytes] | None = None
 
@@ -56,8 +73,12 @@ class Squash:
         """Ends what runs, and begins from nothing."""
         self.kill()
         self.out.unlink(missing_ok=True)
-        made = words(program(self.environ.get("PATH", os.defpath)), self.compressor, self.jobs, self.out)
+        name = program(self.environ.get("PATH", os.defpath), self.compressor)
+        made = words(name, self.compressor, self.jobs, self.out)
+        # Of `tar2sqfs` the time of the file system is set by nothing else.
         env = {**self.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"}
+        if made[0] != "tar2sqfs":
+            del env["SOURCE_DATE_EPOCH"]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the program)
         self._process = subprocess.Popen(
             made, stdin=subprocess.PIPE, stdout=self._said, stderr=self._said, env=env, bufsize=_PIPE
@@ -112,8 +133,11 @@ class Squash:
         if self._process is not None:
             self._process.wait()
         text = self._text()
-        full = "No space left" in text or "ENOSPC" in text
-        advice = f"make room in `{self.out.parent}`" if full else None
+        advice = None
+        if "No space left" in text or "ENOSPC" in text:
+            advice = f"make room in `{self.out.parent}`"
+        elif "invalid option" in text:
+            advice = "squashfs-tools 4.5 or newer, or squashfs-tools-ng, are wanted"
         return Failure(
             "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
         )

@@ -8,20 +8,17 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from launcher.execute.held import Held, held
-from launcher.execute.images import inspect, sif
+from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.fetch import Fetched
-from launcher.execute.images.flatten import Flat
 from launcher.execute.images.locks import digest
+from launcher.execute.images.make import BLOBS, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
-from launcher.execute.images.squash import Squash
 from launcher.execute.world import World
-from launcher.images import enroot
 from launcher.images.reference import Reference
 from launcher.run import files
 
@@ -54,22 +51,19 @@ class Stored:
 
 @dataclass
 class Store:
-    """Image files in `folder`. `told` hears of waits, `progress` of what is under way."""
+    """Image files in `folder`, made by `maker`. `told` hears of waits."""
 
     world: World
     folder: Path
     registry: Registry
-    compressor: str = "zstd"
+    maker: Maker
     mode: int = 0o644
-    suffix: Literal[".sqsh", ".sif"] = ".sqsh"
     told: Told = lambda text: None
-    progress: Told = lambda text: None
-    _come: int = field(default=0)
 
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
         name = wanted.repository.rpartition("/")[2]
-        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}{self.suffix}"
+        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}{self.maker.suffix}"
 
     def found(self, wanted: Reference, arch: str) -> tuple[Path, Remote]:
         """The path of the image for nodes of `arch`, and what the registry has. Raises Failure."""
@@ -86,9 +80,10 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = path.with_name(f".{path.stem}.lock")
             try:
-                with held(self.world, lock, f"importing {wanted.repository}{wanted.version}", PATIENCE, self.told):
+                what = f"importing {wanted.repository}{wanted.version}"
+                with held(self.world, lock, what, PATIENCE, self.told) as handle:
                     if not self._good(path):
-                        self._make(wanted, remote, path)
+                        self._make(wanted, remote, path, handle)
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
@@ -128,35 +123,15 @@ class Store:
             return False
         return True
 
-    def _make(self, wanted: Reference, remote: Remote, path: Path) -> None:
+    def _make(self, wanted: Reference, remote: Remote, path: Path, lock: int) -> None:
         part, layers = path.with_name(f".{path.stem}.part"), path.with_name(f".{path.stem}.layers")
-        self._room(remote.manifest.size, layers / sif.BLOBS, path)
-        blobs = layers / sif.BLOBS
-        fetched = Fetched(self.registry, wanted, blobs, self._count(wanted, remote.manifest.size))
-        try:
-            fetched.begin(tuple(reversed(remote.manifest.layers)))
-            if self.suffix == ".sif":
-                fetched.wait()
-                sif.build(self.world, layers, part, self.registry.documents(wanted, remote))
-            else:
-                self._squash(wanted, remote, fetched, part)
-        finally:
-            fetched.close()
-        self._publish(wanted, remote, part, path)
+        self._room(remote.manifest.size, layers / BLOBS, path)
+        layers.mkdir(exist_ok=True)
+        facts = self.maker.make(Draft(wanted, remote, part, layers, lock))
+        self._publish(wanted, remote, part, path, facts)
         shutil.rmtree(layers, ignore_errors=True)
 
-    def _squash(self, wanted: Reference, remote: Remote, fetched: Fetched, part: Path) -> None:
-        writer = Squash(self.world.environ, part, self.compressor)
-        try:
-            writer.restart()
-            added = tuple(enroot.files(remote.config, str(wanted)))
-            folders = (remote.config.workdir,) if remote.config.workdir else ()
-            Flat(fetched, remote.manifest.layers, writer, added, folders, restart=writer.restart).write()  # type: ignore[arg-type]
-            writer.close()
-        finally:
-            writer.kill()
-
-    def _publish(self, wanted: Reference, remote: Remote, part: Path, path: Path) -> None:
+    def _publish(self, wanted: Reference, remote: Remote, part: Path, path: Path, made: Mapping[str, str]) -> None:
         """The finished file under its name, once it is known to be whole and on the disk."""
         header = inspect.file(part).header
         handle = os.open(part, os.O_RDONLY)
@@ -173,6 +148,7 @@ class Store:
             "arch": remote.config.arch,
             "compressor": header.compressor,
             "sha256": digest(part, lambda text: None),
+            **made,
         }
         files.write(str(path.with_suffix(".json")), json.dumps(facts, indent=2).encode() + b"\n", self.mode)
         part.replace(path)
@@ -184,14 +160,6 @@ class Store:
         if free < wanted:
             message = f"`{self.folder}` has {free >> 20} MiB free, and {wanted >> 20} MiB are wanted for `{path.name}`"
             raise Failure("full", message, "`launch images prune` makes room")
-
-    def _count(self, wanted: Reference, whole: int) -> Callable[[int], None]:
-        def count(size: int) -> None:
-            self._come += size
-            self.progress(f"{wanted.repository}{wanted.version}: {self._come >> 20} of {whole >> 20} MiB")
-
-        self._come = 0
-        return count
 
     def _touch(self, path: Path) -> None:
         try:

@@ -1,6 +1,7 @@
 """Requests to registries: who asks is shown, redirects lose it, what fails for a moment is tried again."""
 
 import ipaddress
+import json
 import random
 import ssl
 import threading
@@ -164,16 +165,21 @@ class Transport:
         client = self._client(challenge.realm)
         if found and found.token:
             form = {**query, "grant_type": "refresh_token", "refresh_token": found.password, "client_id": "launch"}
-            answer = client.post(challenge.realm, data=form)
+            request = client.build_request("POST", challenge.realm, data=form)
         else:
             headers = {"Authorization": basic(found)} if found else {}
-            answer = client.get(challenge.realm, params=query, headers=headers)
+            request = client.build_request("GET", challenge.realm, params=query, headers=headers)
+        answer = client.send(request, stream=True)
+        try:
+            body = self._body(answer)
+        finally:
+            answer.close()
         if answer.status_code in (400, 401, 403):
             raise denied(wanted, found)
         if answer.status_code in AGAIN:
             raise limited(wanted, answer)
         try:
-            data = answer.json()
+            data = json.loads(body)
             return str(data.get("token") or data["access_token"])
         except (ValueError, KeyError, AttributeError):
             message = f"the token server of `{host_of(wanted)}` answers {answer.status_code} and no token"
@@ -202,6 +208,11 @@ class Transport:
             if self.world.monotonic() - began > self.limits.whole:
                 raise Failure("unreachable", f"`{answer.url.host}` sends too slowly")
         return b"".join(parts)
+
+    def realm(self, wanted: Reference) -> str:
+        """The address that gives tokens for the registry, as far as it has said so; empty where none does."""
+        known = self._known.get(address(wanted.registry))
+        return known.realm if known is not None and known.scheme == "bearer" else ""
 
     def scheme(self, host: str) -> str:
         """`http` for this machine and for registries that the cluster lists, else `https`."""

@@ -1,14 +1,21 @@
-"""Layers as streams: decompressed as they come, never whole in memory."""
+"""Layers as streams: decompressed as they come, never whole in memory.
+
+Runs on compute nodes too, by Python 3.9 and without the package `zstandard`: the program `zstd` takes its place.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import io
 import queue
+import subprocess
 import tarfile
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-
-import zstandard
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 from launcher.execute.images.failure import Failure
 from launcher.images.oci import Compression
@@ -50,7 +57,7 @@ def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[byte
     """The tar archive of a layer. Raises Failure for one that is cut short or no such archive."""
     try:
         yield from _UNPACK[compression](pieces)
-    except (zlib.error, zstandard.ZstdError) as error:
+    except zlib.error as error:
         raise Failure("faulty", f"a layer is no {compression} archive, or a broken one: {error}") from error
 
 
@@ -124,10 +131,45 @@ def _gzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    if find_spec("zstandard") is None:
+        yield from program(pieces)
+        return
+    library: Any = import_module("zstandard")
     source = io.BufferedReader(Stream(pieces), PIECE)
-    with zstandard.ZstdDecompressor().stream_reader(source, read_size=PIECE, read_across_frames=True) as reader:
-        while piece := reader.read(PIECE):
+    try:
+        with library.ZstdDecompressor().stream_reader(source, read_size=PIECE, read_across_frames=True) as reader:
+            while piece := reader.read(PIECE):
+                yield piece
+    except library.ZstdError as error:
+        raise zlib.error(str(error)) from error
+
+
+def program(pieces: Iterable[bytes], name: str = "zstd") -> Iterator[bytes]:
+    """The same by a program. Raises Failure where there is none, zlib.error where it fails."""
+    try:
+        pipe = subprocess.PIPE
+        running = subprocess.Popen([name, "-dcq"], stdin=pipe, stdout=pipe, stderr=pipe)
+    except OSError:
+        advice = f"install it, or the Python package `{name}andard`"
+        raise Failure("faulty", f"the image has layers of {name}, and there is no program `{name}`", advice) from None
+    with running, contextlib.ExitStack() as stack:
+        stack.callback(running.kill)
+        feeder = threading.Thread(target=_fed, args=(running.stdin, pieces), daemon=True)
+        feeder.start()
+        output: Any = running.stdout
+        while piece := output.read(PIECE):
             yield piece
+        feeder.join()
+        said: Any = running.stderr
+        if running.wait() != 0:
+            raise zlib.error(said.read(400).decode("utf-8", "replace").strip())
+
+
+def _fed(stdin: Any, pieces: Iterable[bytes]) -> None:
+    # A program that has ended says itself why.
+    with contextlib.suppress(BrokenPipeError), stdin:
+        for piece in pieces:
+            stdin.write(piece)
 
 
 _UNPACK = {"gzip": _gzip, "zstd": _zstd, "none": _plain}

@@ -30,11 +30,11 @@ class Blobs:
         yield (whole[at : at + 777] for at in range(0, len(whole), 777))
 
 
-def squash(made: Made, out: Path, **more: Any) -> None:
+def squash(made: Made, out: Path, writer: Squash | None = None, **more: Any) -> None:
     """The image as we make it."""
     manifest = documents.read(made.manifest)
     assert isinstance(manifest, Manifest)
-    writer = Squash(os.environ, out)
+    writer = writer or Squash(os.environ, out)
     writer.restart()
     try:
         Flat(Blobs(made), manifest.layers, writer, restart=writer.restart, **more).write()  # type: ignore[arg-type]
@@ -69,7 +69,10 @@ def umoci(made: Made, folder: Path) -> Path | None:
 
 
 def tree(root: Path) -> Mapping[str, Any]:
-    """Path → everything about it that an image has; files that are one by hard links have one number."""
+    """Path → everything about it that an image has; files that are one by hard links have one number.
+
+    Of times those of files count: by them Python tells whether its bytecode is stale.
+    """
     numbers: dict[tuple[int, int], int] = {}
     found: dict[str, Any] = {}
     for folder, folders, names in os.walk(root):
@@ -88,7 +91,7 @@ def _entry(path: Path, numbers: dict[tuple[int, int], int]) -> Any:
         return kind, str(path.readlink())
     if stat.S_ISREG(seen.st_mode):
         number = numbers.setdefault((seen.st_dev, seen.st_ino), len(numbers))
-        content = (path.read_bytes(), number if seen.st_nlink > 1 else None)
+        content = (path.read_bytes(), number if seen.st_nlink > 1 else None, int(seen.st_mtime))
     xattrs = {
         name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)
     }

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import subprocess
 import tarfile
 import tempfile
 import tracemalloc
@@ -15,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.squash import program, words
+from launcher.execute.images.squash import COMPRESSORS, Squash, program
 from tests.execute.images.flat import squash, tree, umoci, unsquash
 from tests.testbed import oci
 from tests.testbed.oci import Entry, folder, hard, symlink
@@ -150,7 +149,13 @@ def test_a_layer_that_is_cut_short(compression: Any, cut: int, tmp_path: Path) -
 
 
 EXAMPLE = [
-    [folder("etc", 0o700), Entry("etc/a", b"a" * 5000), Entry("bin/su", b"#", mode=0o4755), symlink("l", "etc")],
+    [
+        folder("./", 0o700),
+        folder("etc", 0o700),
+        Entry("etc/a", b"a" * 5000),
+        Entry("bin/su", b"#", mode=0o4755),
+        symlink("l", "etc"),
+    ],
     [Entry("etc/b", b"b", xattrs={"user.x": "y"}), hard("etc/c", "etc/b"), Entry("w/" + "long" * 60, b"1")],
 ]
 
@@ -163,26 +168,36 @@ def test_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert len(sums) == 1
 
 
-@pytest.mark.parametrize("name", ["tar2sqfs", "sqfstar", "mksquashfs"])
-@pytest.mark.parametrize("compressor", ["zstd", "gzip"])
+@pytest.mark.parametrize(
+    ("name", "compressor"),
+    [
+        *((name, compressor) for name in ("mksquashfs", "sqfstar") for compressor in COMPRESSORS),
+        *(("tar2sqfs", compressor) for compressor in ("zstd", "gzip", "xz")),
+    ],
+)
 def test_every_writer_makes_the_same_tree(name: str, compressor: str, tmp_path: Path) -> None:
-    folder_ = tmp_path / "bin"
-    folder_.mkdir()
-    (folder_ / name).symlink_to(f"/usr/bin/{name}")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
     squash(oci.image(EXAMPLE), tmp_path / "ours.sqsh")
-    made = words(program(str(folder_)), compressor, 2, tmp_path / "theirs.sqsh")
-    archive = tmp_path / "a.tar"
-    archive.write_bytes(oci.tar([*EXAMPLE[1], *EXAMPLE[0]]))
-    with archive.open("rb") as content:
-        subprocess.run(made, stdin=content, check=True, stdout=subprocess.DEVNULL)
+    for each in ("theirs", "again"):
+        writer = Squash({"PATH": str(tmp_path / "bin")}, tmp_path / f"{each}.sqsh", compressor)
+        squash(oci.image(EXAMPLE), tmp_path / f"{each}.sqsh", writer)
     for each in ("ours", "theirs"):
         unsquash(tmp_path / f"{each}.sqsh", tmp_path / each)
     assert tree(tmp_path / "ours") == tree(tmp_path / "theirs")
+    if name == "tar2sqfs":
+        assert (tmp_path / "theirs.sqsh").read_bytes() == (tmp_path / "again.sqsh").read_bytes()
+    # Folders that no layer names have no time of their own.
+    assert (tmp_path / "theirs" / "w").stat().st_mtime == 0
 
 
 def test_no_writer_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="no program here makes squashfs files"):
-        program(str(tmp_path))
+    with pytest.raises(Failure, match="no program here makes squashfs files compressed by zstd"):
+        program(str(tmp_path), "zstd")
+    (tmp_path / "tar2sqfs").symlink_to("/usr/bin/tar2sqfs")
+    assert program(str(tmp_path), "zstd") == "tar2sqfs"
+    with pytest.raises(Failure, match="no program here makes squashfs files compressed by lz4"):
+        program(str(tmp_path), "lz4")
 
 
 def test_memory_does_not_grow_with_the_image(tmp_path: Path) -> None:

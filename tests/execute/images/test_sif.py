@@ -9,6 +9,7 @@ import pytest
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.inspect import inspect
 from launcher.execute.images.logins import Logins
+from launcher.execute.images.make import Maker
 from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
 from launcher.execute.images.transport import Transport
@@ -31,7 +32,7 @@ def test_built_and_run(served: Served, tmp_path: Path, dialect: str, compression
     wanted = parse(f"{served.host}/sif/tiny:{compression}{dialect}")
     assert isinstance(wanted, Reference)
     try:
-        path = Store(world, tmp_path / "store", asked, suffix=".sif").ensure(wanted, "x86_64")
+        path = Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif")).ensure(wanted, "x86_64")
     finally:
         asked.transport.close()
     found = inspect(Real(), path, ("bash", "greet"))
@@ -50,6 +51,6 @@ def test_without_apptainer_it_is_said(served: Served, tmp_path: Path) -> None:
     assert isinstance(wanted, Reference)
     try:
         with pytest.raises(Failure, match="no program here builds SIF files"):
-            Store(world, tmp_path / "store", asked, suffix=".sif").ensure(wanted, "x86_64")
+            Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif")).ensure(wanted, "x86_64")
     finally:
         asked.transport.close()

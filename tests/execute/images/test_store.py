@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from launcher.execute.held import held
 from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.logins import Logins
+from launcher.execute.images.make import Maker
 from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
 from launcher.execute.images.transport import Limits, Transport
@@ -64,7 +66,7 @@ def made(served: Served) -> Made:
 def store(folder: Path, told: list[str] | None = None, limits: Limits = QUICK) -> Store:
     world = Real({"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
     asked = Registry(Transport(world, Logins(world.environ), limits=limits))
-    found = Store(world, folder, asked, told=(told if told is not None else []).append)
+    found = Store(world, folder, asked, Maker(world, asked), told=(told if told is not None else []).append)
     OPEN.append(found)
     return found
 
@@ -174,13 +176,15 @@ PROGRAM = """\
 import os, sys
 from pathlib import Path
 from launcher.execute.images.logins import Logins
+from launcher.execute.images.make import Maker
 from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
 from launcher.execute.images.transport import Transport
 from launcher.execute.world import Real
 from launcher.images.reference import parse
 world = Real({"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
-store = Store(world, Path(sys.argv[1]), Registry(Transport(world, Logins(world.environ))))
+asked = Registry(Transport(world, Logins(world.environ)))
+store = Store(world, Path(sys.argv[1]), asked, Maker(world, asked))
 print("begun", flush=True)
 store.ensure(parse(sys.argv[2]), "x86_64")
 """
@@ -219,11 +223,10 @@ def test_a_disk_that_is_too_small(served: Served, made: Made, tmp_path: Path, si
         if said is None:
             # Room for it at first, and gone when it is needed.
             plain = store(disk)
-            plain.progress = lambda text: _fill(disk)
+            filling = replace(plain, maker=replace(plain.maker, progress=lambda text: _fill(disk)))
             with pytest.raises((Failure, OSError)):
-                plain.ensure(named(served.host), "x86_64")
+                filling.ensure(named(served.host), "x86_64")
             (disk / "filler").unlink()
-            plain.progress = lambda text: None
             assert inspect.file(plain.ensure(named(served.host), "x86_64"))
         else:
             with pytest.raises(Failure, match=said) as raised:
