@@ -80,7 +80,7 @@ def resolved(value: Schema, root: Schema) -> Schema:
     if "$ref" not in value:
         return value
     found: Schema = root["$defs"][value["$ref"].rsplit("/", 1)[1]]
-    return {} if value["$ref"] in json.dumps(found) else found
+    return {} if json.dumps(value["$ref"]) in json.dumps(found) else found
 
 
 def kind(value: Schema, root: Schema) -> str:
