@@ -63,6 +63,8 @@ VAGUE = frozenset(("utils", "util", "helpers", "helper", "common", "core", "mana
 LITERALS_ALLOWED: Mapping[tuple[str, str], str] = {
     ("launcher/model/manifest.py", "plain"): "the schema's default: a manifest that names no adapter has no logic",
     ("launcher/sim/__init__.py", "sim"): "the simulated engine's name for itself; it knows no adapters",
+    ("launcher/sim/events.py", "vllm"): "the program whose events are written",
+    ("launcher/sim/events.py", "sglang"): "the program whose events are written",
     ("launcher/sim/parser.py", "vllm"): "the program whose wire is spoken",
     ("launcher/sim/parser.py", "trtllm"): "the program whose wire is spoken",
     ("launcher/sim/personality.py", "trtllm"): "the program whose wire is spoken",

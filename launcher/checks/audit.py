@@ -6,6 +6,7 @@ from dataclasses import replace
 from launcher.checks import bootstrap, images, locks, model, site
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
+from launcher.model.given import Given
 from launcher.model.job import Job, Role, table
 from launcher.plan.step import Plan, Step
 from launcher.run.script import bind, ref
@@ -257,6 +258,9 @@ def _programs(step: Step, role: Role) -> Iterator[Program | Module]:
         yield Program("bash", first)
     if step.words[1:2] == ("-m",) and len(step.words) > 2:
         yield Module(step.words[0], step.words[2])
+    for taker, modules in role.manifest.program.modules.items():
+        if role.kv_events if taker == "kv_events" else Given(role).on(taker):
+            yield from (Module(step.words[0], name, distribution) for name, distribution in modules.items())
 
 
 def _syntax(facts: Facts, text: str, place: Place) -> Iterator[Finding]:

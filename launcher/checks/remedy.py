@@ -13,7 +13,8 @@ _SOMEWHERE = "/path/to"
 
 def unknown(question: Program | Module, role: Role, facts: Facts) -> Iterator[Folder]:
     """What must be known of this machine before `remedy` can say where things go."""
-    if isinstance(question, Module) and role.manifest.program.packages and not _directory(role):
+    own = isinstance(question, Module) and not question.distribution
+    if own and role.manifest.program.packages and not _directory(role):
         yield from (folder for folder in (CONFIG, DATA) if folder not in facts)
 
 
@@ -22,6 +23,8 @@ def remedy(question: Program | Module, role: Role, cluster: str, facts: Facts) -
     program, directory = role.manifest.program, _directory(role)
     install = f"-m pip install {' '.join(_packages(role))}"
     if isinstance(question, Module):
+        if question.distribution:
+            return f"`{question.python} -m pip install {question.distribution}`"
         if not program.packages:
             wanted = f"{question.name}=={role.version or program.version}" if program.version else question.name
             return f"`{question.python} -m pip install {wanted}`"

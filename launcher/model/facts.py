@@ -30,10 +30,11 @@ class Program:
 
 @record
 class Module:
-    """Can the interpreter `python` run `-m name`?"""
+    """Can the interpreter `python` run `-m name`? `distribution` is what pip calls it, where nothing else says so."""
 
     python: str
     name: str
+    distribution: str = ""
 
 
 @record

@@ -32,6 +32,11 @@ class Program(Table):
         "`{model}`, `{served_name}`, `{public}`",
     )
     needs: list[str] = Field(default=[], description="programs that must be on PATH in the image")
+    modules: dict[str, dict[str, str]] = Field(
+        default={},
+        description="Python modules that the command's interpreter must have: a flag, or `kv_events`, that takes them "
+        "→ module → what pip calls it",
+    )
     packages: list[str] = Field(
         default=[],
         description="what pip installs, into an environment of its own, where there is no image; `{version}` is that "

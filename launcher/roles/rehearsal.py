@@ -9,7 +9,7 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Adapter, Adapters, Endpoint, Net, Replica, Task
 from launcher.run.script import File, ref
-from launcher.text.diagnostic import Diagnostic
+from launcher.text.diagnostic import Diagnostic, Severity
 
 ARCHIVE = "sim.pyz"
 """The simulated engine in the run directory."""
@@ -21,13 +21,23 @@ NODE = 8
 """GPUs of a node of this machine, which has none."""
 
 CODES: Mapping[str, str] = {
-    "not-simulated": """There is no simulation of this engine
+    "not-simulated": """There is no simulation of this
 
 `--simulate` starts the simulated engine in the place of vLLM, SGLang and TensorRT-LLM, whose flags it reads by their
-catalogue. Of another engine nothing is known that it could pass for, and gRPC it does not speak.""",
+catalogue. Of another engine nothing is known that it could pass for. It speaks gRPC as vLLM and SGLang do, not as
+TensorRT-LLM, and hands prompts over between vLLM workers in the place of NIXL alone.""",
 }
 
 _PROGRAMS = frozenset(("vllm", "sglang", "trtllm-serve"))
+_SILENT = ("trtllm", "grpc")
+_RPC: Mapping[str, str] = {"smg_grpc_proto": "smg-grpc-proto", "grpc_health": "grpcio-health-checking"}
+_ZMQ: Mapping[str, str] = {"zmq": "pyzmq", "msgspec": "msgspec"}
+MODULES: Mapping[str, Mapping[str, str]] = {
+    "grpc": _RPC, "grpc-mode": _RPC, "smg-grpc-mode": _RPC, "kv_events": _ZMQ, "kv-events-config": _ZMQ,
+}  # fmt: skip
+"""What the simulated engine imports that is no part of Python: a flag or key of the engine it passes for → module →
+what pip calls it.
+"""
 
 
 class Rehearsal(Adapter):
@@ -70,13 +80,27 @@ class Rehearsal(Adapter):
                 role.place("manifest"),
                 help="leave `--simulate` out, or use the role manifest of an engine that is simulated",
             )
-        elif any(each.scheme == "grpc" for each in endpoints if each.role == role.name):
+            return
+        own = [each for each in endpoints if each.role == role.name]
+        if any((each.wire, each.scheme) == _SILENT for each in own):
             yield Diagnostic(
                 "not-simulated",
-                f"`{role.name}` serves gRPC, which the simulated engine does not speak",
+                f"`{role.name}` serves TensorRT-LLM's gRPC, which the simulated engine does not speak",
                 role.place("flags", part="key"),
                 help="leave `--simulate` out, or let the workers serve HTTP",
             )
+        if any(each.connectors and not any(map(_simulated, each.connectors)) for each in own):
+            yield Diagnostic(
+                "not-simulated",
+                f"`{role.name}` hands over by {own[0].connectors[0]}, for which nothing stands in",
+                role.place("kv" if role.kv is not None else "flags", part="key"),
+                Severity.WARNING,
+                help="the rehearsal starts; decode then computes every prompt itself",
+            )
+
+
+def _simulated(connector: str) -> bool:
+    return connector.startswith("Nixl")
 
 
 def _catalogue(role: Role) -> str:
@@ -104,8 +128,8 @@ def rehearsed(job: Job, adapters: Adapters) -> tuple[Job, Adapters]:
 
 
 def _imaged(role: Role, cluster: Cluster) -> Role:
-    """The role in the simulated engine's image, which needs nothing but Python; without containers in this one."""
-    program = role.manifest.program.model_copy(update={"needs": ["python3"]})
+    """The role in the simulated engine's image, which needs little but Python; without containers in this one."""
+    program = role.manifest.program.model_copy(update={"needs": ["python3"], "modules": MODULES})
     role = replace(role, manifest=role.manifest.model_copy(update={"program": program}))
     if cluster.runtime == "none":
         return replace(role, image=None, reference=None)

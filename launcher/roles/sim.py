@@ -1,18 +1,23 @@
 """The simulated engine: vLLM's or SGLang's API and hand-off by `personality`, without a model or GPUs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
-from launcher.model.job import Role
-from launcher.model.manifest import Port
-from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Task, Wire, listened
+from launcher.model.job import Job, Role
+from launcher.model.manifest import Metrics, Port
+from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Scheme, Task, Wire, listened
 from launcher.roles.command import flags, gates, given, program
-from launcher.run.script import ref
+from launcher.roles.rehearsal import CODES
+from launcher.roles.vllm_kv import published
+from launcher.run.script import Gate, ref
+from launcher.text.diagnostic import Diagnostic
 
 HTTP = "http"
 BOOTSTRAP = "bootstrap"
 SIDE_CHANNEL = "nixl"
+PUBLISH = "kv_events"
 
 # A range of ports for each worker leaves room for its data-parallel ranks.
 _HTTP = Port(base=6100, step=32)
@@ -23,7 +28,15 @@ _BOOTSTRAP = Port(base=7200)
 # vLLM's own default is 5600 on every worker; rank r uses the r-th port from the first.
 _SIDE_CHANNEL = 5400
 
-_HANDOFFS: Mapping[Wire, Handoff] = MappingProxyType({"vllm": "kv_transfer_params", "sglang": "bootstrap"})
+# The base of the engines themselves.
+_PUBLISH = 5550
+
+_WIRES: Mapping[str, Wire] = MappingProxyType({"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm"})
+_HANDOFFS: Mapping[Wire, Handoff] = MappingProxyType(
+    {"vllm": "kv_transfer_params", "sglang": "bootstrap", "trtllm": "none"}
+)
+_SILENT = "trtllm"
+"""The personality that has neither a hand-over nor KV events, and whose gRPC is not simulated."""
 
 # As many ports as a `span` may have.
 _MOST_RANKS = 1000
@@ -34,13 +47,21 @@ _CONNECTOR = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"},
 class Sim(Adapter):
     """One server for each replica, on its first node, whatever the number of its GPUs."""
 
+    reads: ClassVar[frozenset[str]] = frozenset(("kv", "kv_events"))
+    codes: ClassVar[Mapping[str, str]] = CODES
+
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         handoff: dict[str, Port] = {}
         if _handoff(role) == "bootstrap" and role.mode == "prefill":
             handoff[BOOTSTRAP] = _BOOTSTRAP
-        if _handoff(role) == "kv_transfer_params":
+        if _connected(role):
             handoff[SIDE_CHANNEL] = Port(base=_SIDE_CHANNEL, span=_ranks(role))
+        if role.kv_events:
+            handoff[PUBLISH] = Port(base=_PUBLISH, span=_ranks(role))
         return {HTTP: _HTTP, **handoff, **role.manifest.ports}
+
+    def metrics(self, role: Role) -> Metrics | None:
+        return role.manifest.metrics if _scheme(role) == "http" else None
 
     def endpoints(self, replica: Replica) -> tuple[Endpoint, ...]:
         role = replica.role
@@ -50,14 +71,15 @@ class Sim(Adapter):
             Endpoint(
                 name=replica.name,
                 role=role.name,
-                url=f"http://{ref('ip', replica.nodes[0])}:{replica.ports[HTTP]}",
+                url=_url(replica),
                 mode=role.mode,
                 wire=_wire(role),
+                scheme=_scheme(role),
                 handoff=_handoff(role),
                 ranks=_ranks(role),
                 bootstrap=replica.ports.get(BOOTSTRAP),
                 node=replica.nodes[0],
-                connectors=("NixlConnector",) if _handoff(role) == "kv_transfer_params" else (),
+                connectors=("NixlConnector",) if _connected(role) else (),
             ),
         )
 
@@ -72,13 +94,41 @@ class Sim(Adapter):
             # Its answers say which worker they are from.
             *(() if given(replica.role, "name") else (f"--name={replica.name}",)),
             *_disaggregation(replica),
+            *_published(replica, net),
             *flags(replica.role),
         )
-        return (Task(words, _side_channel(replica, ip), gates(replica, net)),)
+        port = Gate("tcp", f"tcp://{ip}:{replica.ports[HTTP]}")
+        asked = gates(replica, net) if _scheme(replica.role) == "http" else (port,)
+        return (Task(words, _side_channel(replica, ip), asked),)
+
+    def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
+        if role.kv == "mooncake" and _wire(role) == "vllm":
+            yield _unsimulated(role, ("kv",), "Mooncake between vLLM workers", 'say `kv = "nixl"`')
+        said = {("kv",): role.kv, ("kv_events",): role.kv_events, ("flags", "grpc"): role.flags.get("grpc")}
+        for path in [path for path, value in said.items() if value] if _wire(role) == _SILENT else ():
+            what = f"`{path[-1]}` of TensorRT-LLM"
+            yield _unsimulated(role, path, what, "take it out, or choose another `personality`")
+
+
+def _unsimulated(role: Role, path: tuple[str, ...], what: str, advice: str) -> Diagnostic:
+    return Diagnostic("not-simulated", f"nothing simulates {what}", role.place(*path, part="key"), help=advice)
 
 
 def _wire(role: Role) -> Wire:
-    return "sglang" if role.flags.get("personality") == "sglang" else "vllm"
+    return _WIRES.get(str(role.flags.get("personality")), "vllm")
+
+
+def _scheme(role: Role) -> Scheme:
+    return "grpc" if role.flags.get("grpc") is True else "http"
+
+
+def _url(replica: Replica) -> str:
+    return f"{_scheme(replica.role)}://{ref('ip', replica.nodes[0])}:{replica.ports[HTTP]}"
+
+
+def _connected(role: Role) -> bool:
+    """Whether the workers have vLLM's connector: in prefill and decode always, else where `kv` asks for it."""
+    return _wire(role) == "vllm" and (_handoff(role) != "none" or role.kv is not None)
 
 
 def _handoff(role: Role) -> Handoff:
@@ -92,7 +142,7 @@ def _ranks(role: Role) -> int:
 
 def _disaggregation(replica: Replica) -> tuple[str, ...]:
     handoff = _handoff(replica.role)
-    if handoff == "kv_transfer_params":
+    if _connected(replica.role):
         return (f"--kv-transfer-config={_CONNECTOR}",)
     if handoff == "none":
         return ()
@@ -106,6 +156,20 @@ def _side_channel(replica: Replica, ip: str) -> Mapping[str, str]:
     if port is None:
         return {}
     return {"VLLM_NIXL_SIDE_CHANNEL_HOST": ip, "VLLM_NIXL_SIDE_CHANNEL_PORT": str(port)}
+
+
+def _published(replica: Replica, net: Net) -> tuple[str, ...]:
+    """The words that make a worker publish its KV events, as those of the engine it passes for."""
+    port = replica.ports.get(PUBLISH)
+    if port is None:
+        return ()
+    endpoint = net.endpoint(replica.name)
+    url = (endpoint.proxy if endpoint else None) or _url(replica)
+    if _wire(replica.role) == "vllm":
+        return published(net.collector or f"tcp://*:{port}", url, net.served_name)
+    topic = f"kv@{url.partition('://')[2]}@{net.served_name}"
+    table = {"publisher": "zmq", "endpoint": f"tcp://*:{port}", "topic": topic}
+    return (f"--kv-events-config={json.dumps(table, separators=(',', ':'), ensure_ascii=False)}",)
 
 
 ADAPTER = Sim()

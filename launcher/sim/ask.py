@@ -67,6 +67,12 @@ def completion(raw: Mapping[str, Any]) -> Ask:
     return _ask(raw, prompts, COMPLETION_TOKENS if most is None else most, batch=batch)
 
 
+def tokens(raw: Mapping[str, Any]) -> Ask:
+    """What comes over gRPC, under the names of `/v1/completions`: one prompt as token ids."""
+    prompts, _ = _prompts(raw.get("prompt"), "prompt")
+    return _ask(raw, prompts, _integer(raw, "max_tokens", 1), batch=False)
+
+
 def chat(raw: Mapping[str, Any]) -> Ask:
     """The body of `/v1/chat/completions`."""
     messages = raw.get("messages")
@@ -149,6 +155,11 @@ def _prompts(value: Any, name: str) -> tuple[tuple[tuple[str, ...], ...], bool]:
 
 def _named(tokens: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"t{token}" for token in tokens)
+
+
+def number(piece: str) -> int:
+    """The token id that a piece of an answer to token ids is named after."""
+    return int(piece.strip().removeprefix("t"))
 
 
 def _content(message: Any) -> str:

@@ -60,12 +60,12 @@ def vllm(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator
     size, local = int(values.get("--data-parallel-size", 1)), values.get("--data-parallel-size-local")
     rank, start = values.get("--data-parallel-rank"), values.get("--data-parallel-start-rank")
     headless, hybrid = bool(values.get("--headless")), bool(values.get("--data-parallel-hybrid-lb"))
-    if values.get("--grpc"):
-        raise Wrong("the simulated engine speaks no gRPC")
     if headless and hybrid:
         raise Wrong("data_parallel_hybrid_lb is not applicable in headless mode")
     yield from ("--personality", "vllm")
     yield from _served(loose, values, "--served-model-name", "--model")
+    if values.get("--grpc"):
+        yield "--grpc"
     ranks, first = size, 0
     if rank is not None:
         ranks, first = 1, int(rank)
@@ -74,7 +74,21 @@ def vllm(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator
     yield from ("--dp-size", str(ranks), "--dp-start-rank", str(first))
     if "--kv-transfer-config" in values:
         yield f"--kv-transfer-config={json.dumps(values['--kv-transfer-config'])}"
+    # Without a prefix cache there is nothing to tell of.
+    if isinstance(values.get("--kv-events-config"), dict) and values.get("--enable-prefix-caching", True):
+        yield f"--kv-events-config={json.dumps(values['--kv-events-config'])}"
+        if _before(catalogue.version, _MAPS):
+            yield "--kv-events-arrays"
     yield from _vllm_group(values, size, headless=headless)
+
+
+# The version from which vLLM writes KV events as maps.
+_MAPS = (0, 24)
+
+
+def _before(version: str, other: tuple[int, int]) -> bool:
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    return len(numbers) == 2 and tuple(numbers) < other
 
 
 def _vllm_group(values: Values, size: int, *, headless: bool) -> Iterator[str]:
@@ -96,8 +110,6 @@ def _vllm_group(values: Values, size: int, *, headless: bool) -> Iterator[str]:
 
 def sglang(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator[str]:
     """As `sglang.launch_server` of 0.5.5 to 0.5.23. Raises Wrong for what it refuses once its words are read."""
-    if values.get("--grpc-mode") or values.get("--smg-grpc-mode"):
-        raise Wrong("the simulated engine speaks no gRPC")
     nodes, node = int(values.get("--nnodes", 1)), int(values.get("--node-rank", 0))
     groups = max(int(values.get("--attn-dp-size", 1)), int(values.get("--dp-size", 1)))
     attention = bool(values.get("--enable-dp-attention")) or int(values.get("--attn-dp-size", 1)) > 1
@@ -106,6 +118,11 @@ def sglang(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterat
     yield from ("--personality", "sglang")
     yield from _served(loose, values, "--served-model-name", "--model-path")
     yield from ("--dp-size", str(groups))
+    if values.get("--grpc-mode") or values.get("--smg-grpc-mode"):
+        yield "--grpc"
+    if "--kv-events-config" in values:
+        given = values["--kv-events-config"]
+        yield f"--kv-events-config={given if isinstance(given, str) else json.dumps(given)}"
     mode = values.get("--disaggregation-mode")
     if mode:
         yield from ("--disaggregation-mode", str(mode))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from launcher.sim.ask import Ask
+from launcher.sim.blocks import Cache
 from launcher.sim.faults import Wait
 from launcher.sim.leg import Leg
 from launcher.sim.metrics import Book
@@ -34,13 +35,14 @@ def working(book: Book, rank: int) -> Iterator[None]:
 class Generation:
     """The answers to one request. A prompt that was fetched costs no first-token latency."""
 
-    def __init__(self, ask: Ask, leg: Leg, rank: int, book: Book) -> None:
+    def __init__(self, ask: Ask, leg: Leg, rank: int, book: Book, cache: Cache | None = None) -> None:
         limits = replace(ask.limits, most=1, least=0) if leg.part == "prefill" else ask.limits
         self.replies: Sequence[Reply] = [reply(prompt, limits) for prompt in ask.prompts for _ in range(ask.count)]
         self._ask = ask
         self._leg = leg
         self._rank = rank
         self._book = book
+        self._cache = cache
         self._begun = time.monotonic()
 
     @property
@@ -68,6 +70,7 @@ class Generation:
             wait(seconds)
         if step == 0:
             self._book.first(self._rank, time.monotonic() - self._begun, self._ask.stream)
+            self._keep([() for _ in self.replies])
 
     def _pieces(self, step: int, texts: list[str]) -> Iterator[Piece]:
         for index, one in enumerate(self.replies):
@@ -81,4 +84,13 @@ class Generation:
         reason = self.replies[0].reason if ended else "abort"
         self._book.done(self._rank, reason, seconds, self._ask.stream)
         if ended:
+            # Nothing was computed from the last token.
+            self._keep([tuple(piece.strip() for piece in one.pieces[:-1]) for one in self.replies])
             self._book.tokens(self._rank, self._ask.prompt_tokens, self.generated, self._ask.stream)
+
+    def _keep(self, written: Sequence[tuple[str, ...]]) -> None:
+        """The cache has every prompt, and what was written after it."""
+        if self._cache is None:
+            return
+        for index, words in enumerate(written):
+            self._cache.store(self._rank, (*self._ask.prompts[index // self._ask.count], *words))

@@ -18,6 +18,11 @@ class Leg:
     recomputed: bool = False
     source: str | None = None
 
+    @property
+    def mark(self) -> str:
+        """What follows the worker's name where it says how the prompt got there."""
+        return ":recomputed" if self.recomputed else ":handed-over" if self.source is not None else ""
+
 
 @dataclass(frozen=True)
 class Listener:

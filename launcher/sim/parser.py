@@ -1,12 +1,16 @@
 """The command line of the simulated engine, refused the way the real engines refuse: exit 2, one line, no guesses."""
 
 import argparse
+import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from launcher.sim import NAME
+from launcher.sim.events import Events
+from launcher.sim.events import parse as events
 from launcher.sim.faults import Orders
 from launcher.sim.group import Address
 from launcher.sim.transfer import Transfer
@@ -49,6 +53,9 @@ class Settings:
     gather_count: int = 0
     join: Address | None = None
     prometheus: bool = False
+    grpc: bool = False
+    events: Events | None = None
+    development: bool = False
 
     @property
     def ranks(self) -> range:
@@ -103,6 +110,14 @@ def connector(text: str) -> Transfer:
         raise argparse.ArgumentTypeError(str(fault)) from fault
 
 
+def published(text: str) -> Any:
+    """The value of `--kv-events-config`, which each engine reads in its own way."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise argparse.ArgumentTypeError(f"JSON is wanted: {fault}") from fault
+
+
 def _least(text: str, least: int) -> int:
     try:
         value = int(text)
@@ -144,10 +159,13 @@ def _wire_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--personality", choices=PERSONALITIES, default="vllm", help="whose wire to speak")
     made.add_argument("--host", help="address to listen on (vllm: all, others: loopback)")
     made.add_argument("--port", type=port, help="port to listen on, 0 for a free one (sglang: 30000, others: 8000)")
+    made.add_argument("--grpc", action="store_true", help="speak gRPC on the port, in the place of HTTP")
     made.add_argument("--name", help="how this worker calls itself in its answers (sim-PORT)")
     made.add_argument("--model", help="path or name of a model; nothing is loaded")
     made.add_argument("--served-model-name", help="what clients call the model (default: --model, else `sim`)")
     made.add_argument("--prometheus", action="store_true", help="trtllm's page for Prometheus is there")
+    made.add_argument("--kv-events-config", type=published, metavar="JSON", help="where KV events are sent")
+    made.add_argument("--kv-events-arrays", action="store_true", help="write each KV event as vLLM before 0.24 does")
     made.add_argument("--dp-size", type=count, default=1, help="data-parallel ranks behind this port")
     made.add_argument("--dp-start-rank", type=index, default=0, help="number of the first of them")
 
@@ -222,6 +240,10 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         gather_count=given.gather_count or 0,
         join=given.join,
         prometheus=given.prometheus,
+        grpc=given.grpc,
+        events=_events(made, given),
+        # With it vLLM 0.32.0 serves `/reset_prefix_cache`.
+        development=os.environ.get("VLLM_SERVER_DEV_MODE", "0") not in ("", "0"),
     )
 
 
@@ -235,12 +257,22 @@ def _orders(given: argparse.Namespace) -> Orders:
     )
 
 
+def _events(made: argparse.ArgumentParser, given: argparse.Namespace) -> Events | None:
+    if given.kv_events_config is None:
+        return None
+    try:
+        return events(given.kv_events_config, given.personality, arrays=given.kv_events_arrays)
+    except ValueError as fault:
+        made.error(f"argument --kv-events-config: {fault}")
+
+
 def _agree(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Refuse flags that need one another and do not have it."""
     if given.kv_transfer_config is not None and given.personality != "vllm":
         made.error("argument --kv-transfer-config: belongs to --personality vllm")
     if given.disaggregation_mode != "null" and given.personality != "sglang":
         made.error("argument --disaggregation-mode: belongs to --personality sglang")
+    _spoken(made, given)
     if (given.gather is None) != (given.gather_count is None):
         made.error("arguments --gather and --gather-count: need each other")
     for flag, value in (("--name", given.name), ("--served-model-name", given.served_model_name)):
@@ -248,6 +280,13 @@ def _agree(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
             made.error(f"argument {flag}: only printable characters are wanted, not {value!r}")
     if given.exit_code is not None and given.fail_after is None and given.fail_after_requests is None:
         made.error("argument --exit-code: needs --fail-after or --fail-after-requests")
+
+
+def _spoken(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Refuse what the engine would do that is not simulated."""
+    for flag, value in (("--grpc", given.grpc), ("--kv-events-config", given.kv_events_config is not None)):
+        if value and given.personality == "trtllm":
+            made.error(f"argument {flag}: belongs to --personality vllm or sglang")
 
 
 def _side_port(made: argparse.ArgumentParser) -> int:

@@ -39,9 +39,18 @@ class Personality:
     """Whether the port is open while the model loads."""
     native = False
     """Whether SGLang's own `/generate` is spoken."""
+    rpc = ""
+    """The module with the engine's gRPC service; none where that is not simulated."""
+    flushes: tuple[str, ...] = ("POST",)
+    """Methods by which the page `flush` is asked for."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    @property
+    def flush(self) -> str | None:
+        """The page that empties the KV cache."""
+        return None
 
     def book(self) -> Book:
         """An empty book under this engine's names."""
@@ -70,6 +79,12 @@ class Personality:
 class Vllm(Personality):
     """The port stays closed until the model is loaded."""
 
+    rpc = "launcher.sim.rpc_vllm"
+
+    @property
+    def flush(self) -> str | None:
+        return "/reset_prefix_cache" if self.settings.development else None
+
     def book(self) -> Book:
         settings = self.settings
         return Book(VLLM, settings.name, settings.served_name, settings.ranks, None)
@@ -91,6 +106,7 @@ class Vllm(Personality):
             "/ping": lambda _: Response(),
             "/v1/models": lambda _: document({"object": "list", "data": [card]}),
             "/version": lambda _: document({"version": f"{VERSION}+sim"}),
+            "/kv_event_sources": lambda _: document(_sources(self.settings)),
             "/load": lambda _: document({"server_load": sum(map(state.book.running, self.settings.ranks))}),
             "/metrics": lambda _: Response(200, state.book.registry.text().encode(), TEXT),
         }
@@ -114,6 +130,8 @@ class Trtllm(Vllm):
     TensorRT-LLM 1.2 to 1.4, `serve/openai_server.py`.
     """
 
+    rpc = ""
+
     def book(self) -> Book:
         settings = self.settings
         return Book(TRTLLM, settings.name, settings.served_name, settings.ranks, None)
@@ -136,6 +154,12 @@ class Sglang(Personality):
 
     opens_early = True
     native = True
+    rpc = "launcher.sim.rpc_sglang"
+    flushes = ("GET", "POST")
+
+    @property
+    def flush(self) -> str | None:
+        return "/flush_cache"
 
     def book(self) -> Book:
         settings = self.settings
@@ -227,6 +251,12 @@ class Sglang(Personality):
         ]
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
         return {"timestamp": stamp, "version": f"{VERSION}+sim", "dp_rank_count": len(loads), "loads": loads}
+
+
+def _sources(settings: Settings) -> dict[str, Any]:
+    """Rank → what its publisher of KV events was told; nothing where there is none."""
+    events = settings.events
+    return {} if events is None else {str(rank): events.of(rank).told for rank in settings.ranks}
 
 
 def _card(settings: Settings, owner: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.sim.ask import Ask, Problem
+from launcher.sim.blocks import BLOCK
 from launcher.sim.handoff import Lost, Shelf, Store, fetch, record
 from launcher.sim.leg import Leg, Listener
 
@@ -30,8 +31,6 @@ _KEYS = {
     "kv_load_failure_policy",
 }
 _REMOVED = {"kv_rank", "kv_parallel_size"}
-BLOCK = 16
-"""Tokens in one block of the KV cache."""
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from launcher.sim import ask as asks
 from launcher.sim.answer import Answer
 from launcher.sim.ask import Ask, Problem
-from launcher.sim.faults import Faults, Injected, Loading
+from launcher.sim.blocks import Cache
+from launcher.sim.faults import Faults, Injected, Loading, Wait
 from launcher.sim.generation import Generation, Pace, working
 from launcher.sim.leg import Leg
 from launcher.sim.message import Request, Response, document
@@ -21,6 +22,16 @@ _QUIET = frozenset({"/health", "/metrics", "/loads", "/v1/loads"})
 
 Read = Callable[[Mapping[str, Any]], Ask]
 Route = tuple[Read, Wire]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A request that was accepted: the rank that serves it, the part this worker plays, and the answers to come."""
+
+    ask: Ask
+    leg: Leg
+    rank: int
+    generation: Generation
 
 
 def say(text: str) -> None:
@@ -34,13 +45,14 @@ def say(text: str) -> None:
 class Worker:
     """Answers the requests of one worker."""
 
-    def __init__(self, kind: Personality, loading: Loading) -> None:
+    def __init__(self, kind: Personality, loading: Loading, cache: Cache | None = None) -> None:
         self.handoff = kind.handoff()
         self.faults = Faults(kind.settings.orders)
         self._kind = kind
+        self._cache = cache
         self._loading = loading
         self._settings = kind.settings
-        self._pace = Pace(kind.settings.first_token_latency, kind.settings.token_latency)
+        self.pace = Pace(kind.settings.first_token_latency, kind.settings.token_latency)
         self._book = kind.book()
         self._turn = itertools.count()
         self._pages = kind.pages(State(kind.settings, self._book, loading))
@@ -68,28 +80,43 @@ class Worker:
         route = self._routes.get(request.path)
         if route is not None:
             return self._generate(request, *route) if request.method == "POST" else _not_allowed("POST")
+        if request.path == self._kind.flush:
+            return self._flushed(request)
         return document({"detail": "Not Found"}, 404)
+
+    def _flushed(self, request: Request) -> Response:
+        if request.method not in self._kind.flushes:
+            return _not_allowed(", ".join(self._kind.flushes))
+        self.forget()
+        return Response()
+
+    def forget(self) -> None:
+        """Nothing is kept of what was computed so far."""
+        if self._cache is not None:
+            self._cache.clear()
 
     def _generate(self, request: Request, read: Read, wire: Wire) -> Response:
         if not self._loading.done:
             request.wait(self._loading.left())
         ask = read(asks.parsed(request))
         self._kind.check(ask)
-        rank = self._rank(request, ask)
-        leg = self._accepted(request, ask, rank)
+        begun = self.begin(ask, self._kind.rank(request, ask), request.wait)
         key = wire.prefix + (request.headers.get("x-request-id") or os.urandom(16).hex())
-        stamp = self._stamp(ask, leg, key, rank)
-        answer = Answer(wire, stamp, ask, leg, Generation(ask, leg, rank, self._book), self.handoff, rank)
+        stamp = self._stamp(begun, key)
+        answer = Answer(wire, stamp, ask, begun.leg, begun.generation, self.handoff, begun.rank)
         if ask.stream:
-            stream = answer.stream(self._pace, request.wait)
+            stream = answer.stream(self.pace, request.wait)
             return Response(200, stream, "text/event-stream; charset=utf-8", sent=self.faults.answered)
-        return replace(document(answer.whole(self._pace, request.wait)), sent=self.faults.answered)
+        return replace(document(answer.whole(self.pace, request.wait)), sent=self.faults.answered)
 
-    def _accepted(self, request: Request, ask: Ask, rank: int) -> Leg:
-        """The part this worker plays for `ask`, once injected failures and the hand-over have had their say."""
+    def begin(self, ask: Ask, number: int | None, wait: Wait) -> Begun:
+        """Accept `ask` on the rank `number` (None: each in turn), once injected failures and the hand-over have had
+        their say. Raises Problem where it is refused, Gone where the client leaves.
+        """
+        rank = self._rank(number)
         with working(self._book, rank):
             try:
-                self.faults.arrive(request.wait)
+                self.faults.arrive(wait)
             except Injected as fault:
                 raise Problem(500, f"injected failure: {fault}", "InternalServerError") from fault
             leg = self.handoff.begin(ask)
@@ -99,11 +126,14 @@ class Worker:
             self._book.recomputed()
         if leg.source is not None:
             self._book.handed_over(rank, ask.prompt_tokens)
-        return leg
+        return Begun(ask, leg, rank, Generation(ask, leg, rank, self._book, self._cache))
 
-    def _rank(self, request: Request, ask: Ask) -> int:
-        """The rank that serves: the one asked for, else each in turn."""
-        number = self._kind.rank(request, ask)
+    def loads(self) -> Iterator[tuple[int, int, float]]:
+        """Each rank, the requests it has in work, and the share of its prompts that others computed."""
+        for rank in self._settings.ranks:
+            yield rank, self._book.running(rank), self._book.hit_rate(rank)
+
+    def _rank(self, number: int | None) -> int:
         ranks = self._settings.ranks
         if number is None:
             return ranks[next(self._turn) % len(ranks)]
@@ -111,18 +141,18 @@ class Worker:
             raise Problem(400, f"data_parallel_rank {number} is out of range [0, {len(ranks)}).")
         return ranks[number]
 
-    def _stamp(self, ask: Ask, leg: Leg, key: str, rank: int) -> Stamp:
-        name = self._settings.name
+    def _stamp(self, begun: Begun, key: str) -> Stamp:
+        name, leg = self._settings.name, begun.leg
         sim = {
             "worker": name,
-            "rank": rank,
+            "rank": begun.rank,
             "part": leg.part,
             "recomputed": leg.recomputed,
             "handed_over": leg.source is not None,
             "prefilled_by": leg.source,
         }
-        how = ":recomputed" if leg.recomputed else ":handed-over" if leg.source is not None else ""
-        return Stamp(key, int(time.time()), ask.model or self._settings.served_name, name + how, sim)
+        model = begun.ask.model or self._settings.served_name
+        return Stamp(key, int(time.time()), model, f"{name}{leg.mark}", sim)
 
 
 def _not_allowed(allowed: str) -> Response:

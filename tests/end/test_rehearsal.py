@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.end.deployment import Deployment, ended
-from tests.end.environments import environment
+from tests.end.environments import ROOT, environment
 from tests.sim.processes import Answer, ask, samples
 
 LAYOUT = """
@@ -99,6 +102,50 @@ def test_recipes(deployment: Deployment, recipe: str) -> None:
         found = [part(deployment, model) for _ in range(4)]
         assert all(each["handed_over"] and not each["recomputed"] for each in found)
     down(deployment)
+
+
+SPOKEN = {
+    "smg-vllm-grpc-pd": ("decode-0", ("--unset", "defaults.setup")),
+    "sim-smg-pd:grpc": ("decode-1", ("--set", f'model.served_name="{DEEPSEEK}"')),
+}
+"""Recipe → one of its decode workers, and what it needs here."""
+
+
+@pytest.mark.parametrize("recipe", SPOKEN)
+def test_halves_over_grpc(deployment: Deployment, recipe: str) -> None:
+    """What over HTTP SMG would not pass on: every prompt is computed by prefill, and fetched by decode."""
+    worker, words = SPOKEN[recipe]
+    rehearse(deployment, recipe, "--set", "router.flags.policy=round_robin", *words)
+    for _ in range(4):
+        asked = {"model": DEEPSEEK, "prompt": "a b c", "max_tokens": 3}
+        answer = request(deployment, "/v1/completions", asked)
+        assert (answer.status, answer.data["choices"][0]["text"]) == (200, "a b"), answer.body
+    chat = {"model": DEEPSEEK, "messages": [{"role": "user", "content": "a b"}], "stream": True}
+    assert len(request(deployment, "/v1/chat/completions", chat).events) > 3
+    logs = deployment.run / "logs"
+    said = {path.stem: path.read_text(encoding="utf-8").splitlines() for path in logs.glob("*-?.log")}
+    played = {name: {line for line in lines if line.startswith('"Generate"')} for name, lines in said.items()}
+    assert played["prefill-0"] == {'"Generate" prefill'}
+    assert played[worker] == {'"Generate" decode:handed-over'}
+    assert targets(deployment) == []
+    down(deployment)
+
+
+def test_what_is_missing_for_grpc_is_said_before_anything_starts(deployment: Deployment) -> None:
+    """All that this Python has but one package, and the words that install it."""
+    home = deployment.home / "lacking"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    (packages,) = (home / "lib").glob("python*/site-packages")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.startswith("smg_grpc_proto"):
+            (packages / path.name).symlink_to(path)
+    words = [str(home / "bin" / "python"), "-m", "launcher", "up", "sim-smg-pd:grpc"]
+    env = {**os.environ, "HOME": str(deployment.home), "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    ended = subprocess.run([*words, *deployment.ports], env=env, capture_output=True, text=True, cwd="/")
+    assert ended.returncode == 4, ended.stderr
+    assert "has no module `smg_grpc_proto`" in ended.stderr
+    assert "-m pip install smg-grpc-proto" in ended.stderr
+    assert deployment.runs == []
 
 
 EXTERNAL = "data-parallel-external-lb = true"

@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from launcher.checks import check
+from launcher.checks.audit import audit, here
 from launcher.model.catalogue import load
+from launcher.model.facts import Answer, Module
 from launcher.model.job import Job
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
-from launcher.roles.rehearsal import rehearsed
+from launcher.roles.rehearsal import MODULES, rehearsed
 from launcher.run.script import ref
-from launcher.text.diagnostic import errors
-from tests.jobs import ROOT, adapters, cluster, job, manifest, role, router, site
+from launcher.text.diagnostic import Severity, errors
+from tests.jobs import ROOT, adapters, cluster, job, manifest, role, router, shipped, site
 
 VLLM = load((ROOT / "manifests" / "flags" / "vllm" / "0.33.0.json").read_text(encoding="utf-8"))
 
@@ -78,6 +80,58 @@ def test_an_engine_nobody_knows_is_refused(fields: dict[str, Any]) -> None:
     assert "not-simulated" in {finding.code for finding in check(swapped, own)}
 
 
-def test_grpc_is_refused_before_anything_starts() -> None:
-    swapped, own = rehearsed(made(flags={"tensor-parallel-size": 4, "grpc": True}), adapters())
-    assert [finding.code for finding in errors(check(swapped, own))] == ["not-simulated"]
+def test_grpc_and_kv_events_stay_what_they_are() -> None:
+    before, after = plans(made(flags={"tensor-parallel-size": 4, "grpc": True}, kv_events=True))
+    assert (after.endpoints[0].scheme, after.steps[0].gates[0].kind) == ("grpc", "tcp")
+    assert after.steps[0].words[-len(before.steps[0].words) :] == before.steps[0].words
+    assert "--grpc" in after.steps[0].words
+    assert not errors(check(*rehearsed(made(flags={"tensor-parallel-size": 4, "grpc": True}), adapters())))
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({}, set()),
+        ({"flags": {"tensor-parallel-size": 4, "grpc": True}}, {"smg_grpc_proto", "grpc_health"}),
+        ({"kv_events": True}, {"zmq", "msgspec"}),
+        ({"flags": {"tensor-parallel-size": 4, "kv-events-config": {"publisher": "zmq"}}}, {"zmq", "msgspec"}),
+    ],
+)
+def test_what_the_interpreter_must_have_is_asked_before_anything_starts(
+    fields: dict[str, Any], wanted: set[str]
+) -> None:
+    swapped, own = rehearsed(made(on=cluster(), **fields), adapters())
+    _, questions = audit(swapped, here(plan(swapped, own), {"python": "/p", "run": "/r", "ip0": "127.0.0.1"}), {})
+    assert {asked.name for asked in questions if isinstance(asked, Module) and asked.distribution} == wanted
+    lacking = Module("/p", "zmq", "pyzmq")
+    if "zmq" in wanted:
+        found, _ = audit(
+            swapped,
+            here(plan(swapped, own), {"python": "/p", "run": "/r", "ip0": "127.0.0.1"}),
+            {lacking: Answer(yes=False, text="no")},
+        )
+        assert [each.help for each in found if each.code == "program-absent"] == ["`/p -m pip install pyzmq`"]
+
+
+def test_the_manifest_of_the_simulated_engine_says_the_same() -> None:
+    own = shipped("sim").program.modules
+    assert own == {name: MODULES[name] for name in own}
+
+
+TRTLLM = load((ROOT / "manifests" / "flags" / "trtllm-serve" / "1.3.0rc7.json").read_text(encoding="utf-8"))
+
+
+def test_grpc_of_tensorrt_llm_is_refused() -> None:
+    served = role("worker", "trtllm", gpus=4, catalogue=TRTLLM, flags={"tensor_parallel_size": 4, "grpc": True})
+    swapped, own = rehearsed(job(served, router(), on=site("gb300"), model={"path": "/m"}), adapters())
+    assert "not-simulated" in {finding.code for finding in errors(check(swapped, own))}
+
+
+def test_a_connector_without_a_stand_in_is_a_warning() -> None:
+    halves = [
+        role(name, "vllm", gpus=4, kv="mooncake", catalogue=VLLM, flags={"tp": 4}) for name in ("prefill", "decode")
+    ]
+    swapped, own = rehearsed(job(*halves, router("vllm-router"), on=site("gb300"), model={"path": "/m"}), adapters())
+    found = [finding for finding in check(swapped, own) if finding.code == "not-simulated"]
+    assert [finding.severity for finding in found] == [Severity.WARNING] * 2
+    assert "MooncakeConnector" in found[0].message

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from launcher.checks import check
 from launcher.model.job import Role
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
@@ -75,3 +76,58 @@ def test_a_size_that_is_none_counts_as_one_rank(size):
 def test_a_replica_larger_than_a_node_is_one_server():
     found = plan(job(role("worker", gpus=8), router(), on=site("gb300")), adapters())
     assert [(step.name, step.nodes) for step in found.steps] == [("worker-0", (0,)), ("router", (0,))]
+
+
+def test_kv_is_what_the_halves_have_anyway():
+    said, silent = (planned(role("prefill", kv=kv), role("decode", kv=kv)) for kv in ("nixl", None))
+    assert said == silent
+    alone = planned(role("worker", kv="nixl"))
+    assert started(alone.steps[0]).transfer is not None
+    assert (alone.endpoints[0].handoff, alone.endpoints[0].connectors) == ("none", ("NixlConnector",))
+
+
+def test_kv_events_are_published_under_the_workers_own_topic():
+    found = planned(role("worker", kv_events=True, replicas=2, flags={"dp-size": 2}))
+    events = [started(step).events for step in found.steps[:2]]
+    assert [(each.endpoint, each.topic, each.maps) for each in events if each] == [
+        ("tcp://*:5550", f"kv@{IP}:6100@tiny", True),
+        ("tcp://*:5552", f"kv@{IP}:6132@tiny", True),
+    ]
+    sglang = started(planned(role("worker", kv_events=True, flags={"personality": "sglang"})).steps[0])
+    assert sglang.events is not None
+    assert (sglang.events.endpoint, sglang.events.maps) == ("tcp://*:5550", False)
+
+
+def test_grpc_has_a_port_that_opens_and_no_metrics():
+    found = planned(role("worker", flags={"grpc": True}))
+    assert started(found.steps[0]).grpc
+    assert [(gate.kind, gate.url) for gate in found.steps[0].gates] == [("tcp", f"tcp://{IP}:6100")]
+    assert (found.endpoints[0].url, found.endpoints[0].scheme) == (f"grpc://{IP}:6100", "grpc")
+    assert [target.step for target in found.targets] == ["router"]
+
+
+def test_tensorrt_llm_has_a_wire_of_its_own():
+    flags = {"personality": "trtllm"}
+    found = planned(role("prefill", flags=flags), role("decode", flags=flags))
+    assert {(each.wire, each.handoff, each.connectors) for each in found.endpoints} == {("trtllm", "none", ())}
+    assert not any("kv-transfer" in word for step in found.steps for word in step.words)
+    judged = check(job(role("prefill", flags=flags), role("decode", flags=flags), router()), adapters())
+    assert "handoff-lost" in {finding.code for finding in judged}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"kv": "nixl"}, []),
+        ({"kv": "mooncake"}, ["Mooncake between vLLM workers"]),
+        ({"kv": "mooncake", "flags": {"personality": "sglang"}}, []),
+        ({"kv": "nixl", "flags": {"personality": "trtllm"}}, ["`kv` of TensorRT-LLM"]),
+        ({"kv_events": True, "flags": {"personality": "trtllm"}}, ["`kv_events` of TensorRT-LLM"]),
+        ({"flags": {"personality": "trtllm", "grpc": True}}, ["`grpc` of TensorRT-LLM"]),
+    ],
+)
+def test_what_nothing_simulates_is_refused(fields, wanted):
+    found = check(job(role("worker", **fields), router()), adapters())
+    assert [each.message for each in found if each.code == "not-simulated"] == [
+        f"nothing simulates {what}" for what in wanted
+    ]

@@ -20,7 +20,7 @@ PATIENCE = 120.0
 
 WORKER = (sys.executable, "-m", "launcher.sim", "--host", "127.0.0.1", "--port", "0", "--served-model-name", "tiny")
 T = TypeVar("T")
-_PLACE = re.compile(r"on http://[^\s]*:(\d+)$", re.MULTILINE)
+_PLACE = re.compile(r"on (?:http|grpc)://[^\s]*:(\d+)$", re.MULTILINE)
 
 
 def until(look: Callable[[], T | None], what: str) -> T:

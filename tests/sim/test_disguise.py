@@ -84,6 +84,22 @@ def test_a_file_that_is_none_or_has_no_flags_ends_it(text, tmp_path, capsys):
     assert "vllm: error:" in capsys.readouterr().err
 
 
+EVENTS = '--kv-events-config={"enable_kv_cache_events":true,"endpoint":"tcp://*:1"}'
+OLDER = VLLM.with_name("0.20.2.json")
+
+
+def test_what_leaves_by_other_ways() -> None:
+    assert serve("--grpc").grpc
+    assert not serve().grpc
+    told = serve(EVENTS).events
+    assert told is not None
+    assert (told.endpoint, told.maps) == ("tcp://*:1", True)
+    assert serve(EVENTS, "--no-enable-prefix-caching").events is None
+    older = settings(undisguised(["--as", "vllm", f"--catalogue={OLDER}", "--", "vllm", "serve", "/m", EVENTS], {}))
+    assert older.events is not None
+    assert not older.events.maps
+
+
 SGLANG = ROOT / "manifests" / "flags" / "sglang" / "0.5.23.json"
 
 
@@ -105,6 +121,13 @@ def test_sglangs_parts_ranks_and_partners() -> None:
         sglang("--tp-size=8", "--attn-dp-size=3")
 
 
+def test_what_leaves_sglang_by_other_ways() -> None:
+    assert sglang("--smg-grpc-mode").grpc
+    told = sglang('--kv-events-config={"publisher":"zmq","endpoint":"tcp://*:1","topic":"x"}').events
+    assert told is not None
+    assert (told.topic, told.maps) == ("x", False)
+
+
 def test_failures_are_ordered_by_the_environment():
     assert serve(SIM_FLAGS="--fail-after 3 --exit-code 7").orders.exit_code == 7
 
@@ -114,7 +137,7 @@ def test_failures_are_ordered_by_the_environment():
     [
         (["--no-such-flag"], "vllm: error: unrecognized arguments: --no-such-flag"),
         (["--port=abc"], "vllm: error: argument --port: invalid int value: 'abc'"),
-        (["--grpc"], "vllm: error: the simulated engine speaks no gRPC"),
+        (['--kv-events-config={"publisher":"redis"}'], "publisher: one of null, zmq is wanted"),
         (["--headless", "--data-parallel-hybrid-lb"], "vllm: error: data_parallel_hybrid_lb is not applicable"),
         (['--kv-transfer-config={"kv_connector":"NixlConnector","nope":1}'], "nope: Unexpected keyword argument"),
     ],
