@@ -91,7 +91,16 @@ def _plugins(listed: list[dict[str, Any]], *, experimental: bool) -> tuple[dict[
     return types, parameters
 
 
+_KINDS: dict[str, Any] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+
+
+def _fits(given: Any, known: str) -> bool:
+    return isinstance(given, _KINDS[known]) and (known == "boolean" or not isinstance(given, bool))
+
+
 def _parameters(where: str, given: Any, known: Any) -> None:
+    if isinstance(known, str) and given is not None and not _fits(given, known):
+        raise Wrong(f"failed to create plugin {where!r}: json: cannot unmarshal {given!r} into a {known}")
     if isinstance(known, list) and isinstance(given, list):
         for item in given:
             _parameters(where, item, known[0])

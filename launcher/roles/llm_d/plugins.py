@@ -95,20 +95,35 @@ def _keys(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Di
 
 
 def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity) -> Iterator[Diagnostic]:
-    """Keys that the tree of known ones has not; where it has nothing to say, anything goes."""
-    if isinstance(tree, list):
-        if value is not None and not isinstance(value, list):
-            yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be a list", role.place(*path), weight)
-        for index, item in enumerate(value if isinstance(value, list) else ()):
+    """Keys that the tree of known ones has not, and values of another type; where it says nothing, anything goes."""
+    wanted = "list" if isinstance(tree, list) else "table" if isinstance(tree, Mapping) else tree
+    if wanted is not None and value is not None and not _fits(value, wanted):
+        yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be {_WORDS[wanted]}", role.place(*path), weight)
+    elif isinstance(tree, list):
+        for index, item in enumerate(value or ()):
             yield from _strange(role, (*path, index), item, tree[0], weight)
     elif isinstance(tree, Mapping):
-        if value is not None and not isinstance(value, Mapping):
-            yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be a table", role.place(*path), weight)
-        for key, item in (value if isinstance(value, Mapping) else {}).items():
+        for key, item in (value or {}).items():
             if key in tree:
                 yield from _strange(role, (*path, key), item, tree[key], weight)
             else:
                 yield _unknown(role, (*path, key), f"the EPP knows no key `{key}` here", key, tree, weight)
+
+
+def _fits(value: Any, wanted: str) -> bool:
+    """Whether Go takes it: no truth for a number, but a whole number that is written with a point."""
+    if wanted == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
+
+
+_TYPES: Mapping[str, Any] = {
+    "list": list, "table": Mapping, "string": str, "boolean": bool, "integer": int, "number": (int, float),
+}  # fmt: skip
+_WORDS: Mapping[str, str] = {
+    "list": "a list", "table": "a table", "string": "text", "boolean": "true or false",
+    "integer": "a whole number", "number": "a number",
+}  # fmt: skip
 
 
 def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
