@@ -8,7 +8,7 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run
 from launcher.execute.runs import Runs
 from launcher.execute.status import CREATED, LOST, Status, status
-from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, TIMEOUT
+from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, FINISHED, TIMEOUT
 from launcher.text.diagnostic import Diagnostic
 
 _CODES: Mapping[str, str] = {
@@ -24,8 +24,11 @@ _LINES = 10
 
 
 def unready(run: Run, terminal: Terminal, kind: Runs) -> int:
-    """Says how a run ended that somebody awaits; returns its exit code, 1 for one that was taken down before."""
-    return told(run, terminal, kind) or 1
+    """Says how a run ended that somebody awaits; returns its exit code, 1 for one that was taken down.
+
+    One whose benchmark has ended has been what was awaited.
+    """
+    return told(run, terminal, kind) or int(status(run, kind).state != FINISHED)
 
 
 def told(run: Run, terminal: Terminal, kind: Runs) -> int:

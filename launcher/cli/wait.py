@@ -14,7 +14,7 @@ _PAUSE = 0.05
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Returns 0 when what was waited for is there; the run's exit code where it ended before it was ready."""
+    """Returns 0 when what was waited for is there; the run's exit code, or 1, where the run is over instead."""
     limit = None if args.timeout is None else arguments.duration(args.timeout)
     world = Real()
     found = find(world, args.run)
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         for event in tail.read():
             ready = ready or event["event"] == "ready"
         if not live:
-            end = ending.told if ready or args.ended else ending.unready
+            end = ending.told if args.ended else ending.unready
             return end(found, terminal, kind)
         if ready and not args.ended:
             terminal.say(status(found, kind).url or found.name)

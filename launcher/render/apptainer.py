@@ -95,6 +95,11 @@ def variables(step: Step, cluster: Cluster) -> dict[str, str]:
     return found
 
 
+def carried(step: Step, cluster: Cluster) -> tuple[str, ...]:
+    """What the cluster's `inherit` names: `--cleanenv` keeps the job's environment out."""
+    return tuple(name for name in cluster.inherit if name not in step.env_from)
+
+
 def folder(step: Step, cluster: Cluster) -> str:
     """The folder that is laid over the step's image, on the node's own disk."""
     return f"{late(cluster.node.local).rstrip('/')}/{_run()}/{step.name}"

@@ -16,6 +16,7 @@ get their own back inside, behind whatever the image or its login shell has set.
 """
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from launcher.images.reference import number
 from launcher.images.use import use
@@ -66,6 +67,7 @@ exec "$@"
 )
 
 _ENV_SINCE = (0, 15)
+_DROPPED = ("LANG", "LANGUAGE", "LC_ALL")
 _SWITCHES = ("--no-container-mount-home", "--no-container-entrypoint", "--no-container-remap-root")
 
 
@@ -93,9 +95,20 @@ def make(root: Shared, cluster: Cluster) -> tuple[str, ...]:
 def inside(step: Step, cluster: Cluster, words: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """What the container runs: the role's command (or `words`) behind preamble, GPU mask and its own variables."""
     inner = {name: seen(value) for name, value in step.env.items() if early(name)}
-    given = (*step.env_from, *(name.removeprefix(PREFIX) for name in variables(step, cluster) if _second(name)))
+    given = (
+        *step.env_from,
+        *carried(step, cluster),
+        *(name.removeprefix(PREFIX) for name in variables(step, cluster) if _second(name)),
+    )
     first = ("sh", f"{RUN}/{GIVEN}", " ".join(given)) if given else ()
     return enter(step, RUN, inner, tuple(map(seen, step.words if words is None else words)), first)
+
+
+def carried(step: Step, cluster: Cluster) -> tuple[str, ...]:
+    """Those variables of the cluster's `inherit` that pyxis drops from a job's environment; it lets others through."""
+    own = {*step.env_from, *step.env}
+    wanted = (name for name in _DROPPED if any(fnmatchcase(name, pattern) for pattern in cluster.inherit))
+    return tuple(name for name in wanted if name not in own)
 
 
 def variables(step: Step, cluster: Cluster) -> dict[str, str]:

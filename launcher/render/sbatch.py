@@ -17,8 +17,16 @@ from launcher.run.record import record
 from launcher.run.script import ref
 
 JOB = "job.sh"
-SCRIPT = '#!/bin/sh\nexec "$@"\n'
-"""The batch script: its arguments are the supervisor's words, so that nothing has to be quoted."""
+SCRIPT = """\
+#!/bin/sh
+trap '' TERM
+exec "$@"
+"""
+"""The batch script: its arguments are the supervisor's words, so that nothing has to be quoted.
+
+TERM is ignored until the supervisor listens, which then asks what it may have missed: the warning of a short time
+limit comes as soon as the job begins, and would end Python without an outcome.
+"""
 
 INHERIT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "SLURM_CONF")
 """Variables of the submitting shell that the job gets."""

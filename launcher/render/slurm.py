@@ -22,8 +22,8 @@ _Words = tuple[str, ...]
 class Runtime:
     """How a kind of container is started. `command` are the words behind srun's own (options of pyxis, then `--`),
     `prepare` those of the step that makes a root, `variables` the environment of `srun`, `roots` what the run
-    leaves on its nodes. `prefix` is put before names of variables that come from the submitting shell; where the
-    runtime keeps the job's environment out, `passes` is false and those that are inherited have to be named too.
+    leaves on its nodes. `prefix` is put before names of variables that come from the submitting shell; `carried` are
+    those of a cluster's `inherit` that a step would not see otherwise.
     Steps that are `guarded` leave something of their own, so the janitor has to be there first. `seen` is a text as
     it is true inside.
     """
@@ -34,7 +34,7 @@ class Runtime:
     roots: Callable[[Plan, Cluster, Sequence[Shared]], Sequence[Root]]
     files: tuple[File, ...] = enter.FILES
     prefix: str = ""
-    passes: bool = True
+    carried: Callable[[Step, Cluster], Sequence[str]] = lambda step, cluster: ()
     guarded: Callable[[Step], bool] = lambda step: False
     seen: Callable[[str], str] = str
 
@@ -55,13 +55,12 @@ def child(step: Step, words: _Words, batch: Batch, cluster: Cluster, env: Mappin
     """A step as a child of the supervisor; `words` come behind srun's own."""
     runtime = RUNTIMES[cluster.runtime]
     mpi = cluster.slurm.mpi if step.mpi else "none"
-    inherited = () if runtime.passes else tuple(name for name in cluster.inherit if name not in step.env_from)
     return Child(
         name=step.name,
         role=step.role,
         argv=(*srun(step, batch, mpi=mpi), *batch.srun, *words),
         env=dict(env),
-        env_from=(*step.env_from, *inherited),
+        env_from=(*step.env_from, *runtime.carried(step, cluster)),
         after=step.after,
         gates=step.gates,
         lasting=step.lasting,
@@ -154,6 +153,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         _enroot,
         files=(*enter.FILES, *pyxis.FILES),
         prefix=pyxis.PREFIX,
+        carried=pyxis.carried,
         seen=pyxis.seen,
     ),
     "apptainer": Runtime(
@@ -163,7 +163,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         _folders,
         files=(*enter.FILES, *apptainer.FILES),
         prefix=apptainer.PREFIX,
-        passes=False,
+        carried=apptainer.carried,
         guarded=lambda step: step.writable,
         seen=pyxis.seen,
     ),

@@ -4,7 +4,7 @@ import os
 import subprocess
 import threading
 import time
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from launcher.run import proc
 from launcher.run.script import Child, Script
@@ -73,6 +73,21 @@ def start(child: Child, script: Script, run: str) -> Running:
     return Running(child, process, offset)
 
 
+def told(running: Running) -> Dict[str, Any]:
+    """What the journal says of a child's start."""
+    step = running.child
+    return {
+        "step": step.name,
+        "role": step.role,
+        "pid": running.pid,
+        "born": running.born,
+        "argv": list(step.argv),
+        "env_from": list(step.env_from),
+        "absent": absent(step, shell()),
+        "log": log(step),
+    }
+
+
 def log(child: Child) -> str:
     """Path of the child's log in the run directory."""
     return child.log or "logs/%s.log" % child.name
@@ -82,7 +97,7 @@ def environment(child: Child, inherit: Tuple[str, ...], run: str, environ: Mappi
     """All a child's environment: what may be inherited, what it asked for by name, its own, the run."""
     found = inherited(inherit, environ)
     before = _encode(child.env_prefix)
-    found.update({before + name: environ[name] for name in map(_encode, child.env_from) if name in environ})
+    found.update({before + name: value for name, value in inherited(child.env_from, environ).items()})
     found.update({_encode(name): _encode(value) for name, value in child.env.items()})
     found[VARIABLE.encode("ascii")] = os.fsencode(run)
     return found
@@ -107,7 +122,7 @@ def inherited(names: Tuple[str, ...], environ: Mapping[bytes, bytes]) -> Bytes:
 
 def absent(child: Child, environ: Mapping[bytes, bytes]) -> List[str]:
     """Names of `env_from` that are not set here."""
-    return [name for name in child.env_from if _encode(name) not in environ]
+    return [name for name in child.env_from if not inherited((name,), environ)]
 
 
 def _reason(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """A run inside a Slurm job: finding out about its nodes, why Slurm ends it, and ending its steps."""
 
 import json
+import time
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
 from launcher.run import facts, job, prepare, steps
@@ -37,9 +38,12 @@ class Inside:
         self._bound: Allocation = job.bind_known(allocation, self._known)
         self._orphans: List[str] = []
         self._looking: Optional[Errand] = None
+        self._limit: Optional[float] = None
 
     def meet(self, wait: Wait) -> None:
         """Finds hosts and addresses, and writes them. `wait` says whether to go on. Raises Unmet, OSError."""
+        began = time.monotonic()
+        clock = self.errands.begin(job.question(self._known["job"]), _ASKING)
         names = self._hosts(wait)
         wanted = len(self._bound.nodes)
         if len(names) < wanted:
@@ -52,6 +56,8 @@ class Inside:
         self._known.update({"ip%d" % number: node["ip"] or "" for number, node in enumerate(told)})
         prepare.meet(self._run, self._known, names, told)
         self._journal.note("facts", nodes=told)
+        self._finish([clock], wait)
+        self._limit = _later(began, job.left(clock.out))
         found: List[str] = []
         for number, node in enumerate(told):
             want = self._bound.nodes[number]
@@ -72,6 +78,21 @@ class Inside:
         self._journal.note("slurm", exit=asked.exit, said=asked.out.strip() or asked.err.strip())
         found = job.why(self._known["job"], asked.out, self._script.budgets.stop if signalled else None)
         return found or blamed
+
+    def late(self, wait: Wait) -> Optional[Verdict]:
+        """The verdict once what is left before the time limit is needed to end the run; None before.
+
+        Slurm's warning comes earlier, but it may have come before anybody listened, and inside an allocation that was
+        there before there is none. The limit may have been changed meanwhile: Slurm is asked again.
+        """
+        began = time.monotonic()
+        if self._limit is None or began < self._limit - self._script.budgets.stop:
+            return None
+        asked = self._do(job.question(self._known["job"]), _ASKING, wait)
+        self._journal.note("slurm", exit=asked.exit, said=asked.out.strip() or asked.err.strip())
+        self._limit = _later(began, job.left(asked.out)) if asked.exit == 0 else self._limit + _ASKING
+        over = self._limit is not None and began >= self._limit - self._script.budgets.stop
+        return job.timeout(self._known["job"]) if over else None
 
     def dismissal(self, wait: Wait, urged: Callable[[], bool]) -> Dismissal:
         """What ends the steps."""
@@ -119,6 +140,10 @@ class Inside:
             if not wait(_PAUSE):
                 self.errands.halt()
                 raise Unmet("it was ended meanwhile")
+
+
+def _later(moment: float, left: Optional[float]) -> Optional[float]:
+    return None if left is None else moment + left
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:

@@ -52,17 +52,28 @@ def why(job: str, answer: str, warning: Optional[float]) -> Optional[Verdict]:
     lines = [line.split("|") for line in answer.splitlines() if line.count("|") == 2]
     states = {fields[0] for fields in lines}
     reasons = {fields[2] for fields in lines}
-    lefts = [left for left in (seconds(fields[1]) for fields in lines) if left is not None]
+    rest = left(answer)
     if "NODE_FAIL" in states or "NodeDown" in reasons:
         return Verdict(outcome.FAILED, 7, "a node of job %s failed (NODE_FAIL)" % job)
-    near = warning is not None and bool(lefts) and min(lefts) <= warning + _EARLY
+    near = warning is not None and rest is not None and rest <= warning + _EARLY
     if "TIMEOUT" in states or "TimeLimit" in reasons or near:
-        return Verdict(outcome.TIMEOUT, 7, "the time limit of job %s was reached" % job)
+        return timeout(job)
     if "PREEMPTED" in states:
         return Verdict(outcome.CANCELLED, 7, "job %s was preempted" % job)
     if states & set(_ENDING):
         return Verdict(outcome.CANCELLED, 7, "job %s was cancelled" % job)
     return None
+
+
+def timeout(job: str) -> Verdict:
+    """The verdict at the time limit."""
+    return Verdict(outcome.TIMEOUT, 7, "the time limit of job %s was reached" % job)
+
+
+def left(answer: str) -> Optional[float]:
+    """Seconds until the time limit, from what `question` printed; None where there is none."""
+    fields = [line.split("|")[1] for line in answer.splitlines() if line.count("|") == 2]
+    return min((found for found in map(seconds, fields) if found is not None), default=None)
 
 
 def seconds(left: str) -> Optional[float]:

@@ -63,7 +63,7 @@ class Supervisor:
             self._meet()
             self.script = script = prepare.read(self.run)
         except Unmet as error:
-            self.end(outcome.broken(str(error)))
+            self._judge(outcome.broken(str(error)))
             return
         except (OSError, ValueError) as error:
             self.end(outcome.broken("the script cannot be run: %s" % error))
@@ -100,7 +100,17 @@ class Supervisor:
         script = prepare.script(self.run)
         if script.allocation is not None:
             self.inside = Inside(self.run, script, script.allocation, self.journal)
+            by = outcome.asked(self.run)
+            if by is not None:
+                # Asked for before anybody here could hear the signal.
+                self.end(outcome.stopped(by))
             self.inside.meet(self._pause)
+            self._clock()
+
+    def _clock(self) -> None:
+        late = None if self.inside is None else self.inside.late(self._quiet)
+        if late is not None:
+            self.end(late)
 
     def _pause(self, seconds: float) -> bool:
         for number in self.inbox.get(seconds)[0]:
@@ -156,17 +166,7 @@ class Supervisor:
             self._unstartable(step, str(error))
             return
         self.running[step.name] = running
-        self.journal.note(
-            "start",
-            step=step.name,
-            role=step.role,
-            pid=running.pid,
-            born=running.born,
-            argv=list(step.argv),
-            env_from=list(step.env_from),
-            absent=child.absent(step, child.shell()),
-            log=child.log(step),
-        )
+        self.journal.note("start", **child.told(running))
         if step.lasting and step.gates:
             ask(step.name, step.gates, running.halt, self.inbox.put)
         elif step.lasting:
@@ -255,6 +255,7 @@ class Supervisor:
             self._answers.tick()
             if not os.path.exists(os.path.join(self.run, FILE)):
                 self.end(outcome.broken("the run directory has vanished"))
+            self._clock()
 
     def _expired(self, script: Script) -> Verdict:
         budget = script.budgets.ready

@@ -82,6 +82,8 @@ def test_down_of_all_and_of_none(deployment: Deployment) -> None:
     everything = deployment("down", "--all")
     assert (everything.returncode, everything.stderr) == (0, f"{deployment.run.name}: stopped by `down`\n")
     assert deployment("down", "--all").stderr == "nothing is running\n"
+    # It was ready, and is of no use to whoever asks now.
+    assert (deployment("wait", "last").returncode, deployment("wait", "last", "--ended").returncode) == (1, 0)
     again = deployment("down", "last")
     assert again.returncode == 0
     assert "has ended already (stopped by `down`)" in again.stderr

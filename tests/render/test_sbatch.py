@@ -83,7 +83,7 @@ def test_the_warning_leaves_time_for_the_slowest_step_and_the_janitor():
 def test_nothing_is_exported_and_nothing_is_quoted():
     found = submission(plan(step(env={"A": "secret-1"}, env_from=("TOKEN",))), site(inherit=["LANG"]))
     assert not [word for word in found.argv if word.startswith("--export") or "secret" in word or "TOKEN" in word]
-    assert found.script == SCRIPT == '#!/bin/sh\nexec "$@"\n'
+    assert found.script == SCRIPT == """#!/bin/sh\ntrap '' TERM\nexec "$@"\n"""
     assert found.inherit == ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "SLURM_CONF", "LANG")
 
 

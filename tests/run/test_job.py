@@ -91,3 +91,19 @@ def test_outside_a_job_there_are_none() -> None:
 
 def test_unknown_references_stay() -> None:
     assert job.bind_known((ref("job"), {"a": ref("ip", 0)}), {"job": "7"}) == ("7", {"a": ref("ip", 0)})
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("RUNNING|59:30|None\n", 3570.0),
+        # Of a heterogeneous job, the component that ends first.
+        ("RUNNING|1-00:00:00|None\nRUNNING|2:05|None\n", 125.0),
+        ("RUNNING|UNLIMITED|None\n", None),
+        ("RUNNING|INVALID|None\n", None),
+        ("slurm_load_jobs error: Invalid job id specified\n", None),
+        ("", None),
+    ],
+)
+def test_left(answer: str, left: float | None) -> None:
+    assert job.left(answer) == left

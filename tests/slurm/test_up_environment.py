@@ -83,6 +83,31 @@ def test_values_arrive_to_the_byte_and_secrets_stand_nowhere(site: Site) -> None
     nowhere(run, SECRET, KEY)
 
 
+ALONE = """\
+schema = 1
+name = "alone"
+
+[model]
+served_name = "tiny"
+
+[roles.worker]
+manifest = "sim"
+gpus = 8
+env = { LC_NUMERIC = "of-the-role" }
+"""
+
+
+def test_what_a_cluster_lets_through_comes_along(site: Site) -> None:
+    site.file.write_text(f'inherit = ["LC_*", "LANG", "MY_SITE"]\n{site.file.read_text()}')
+    shell = {"LC_ALL": "C.UTF-8", "LC_TIME": ODD, "LC_NUMERIC": "of-the-shell", "LANG": "C.UTF-8", "MY_SITE": "x,y"}
+    site.launch("up", site.recipe(ALONE), "--wait", env={**shell, "LANGUAGE": "de", "MY_OTHER": "stays-at-home"})
+    run = site.last()
+    found = environment(run, "worker-0")
+    assert {name: found.get(name) for name in shell} == {**shell, "LC_NUMERIC": "of-the-role"}
+    assert not {"LANGUAGE", "MY_OTHER"} & found.keys()
+    over(run)
+
+
 def nowhere(run: Deployed, *secrets: str) -> None:
     """No file of the run, no argument of a process and nothing that Slurm tells has a secret."""
     parts = [part.encode() for secret in secrets for part in (secret, json.dumps(secret)[1:-1])]

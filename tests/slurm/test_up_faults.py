@@ -68,8 +68,14 @@ def test_a_cancelled_job_says_so(site: Site) -> None:
     assert "cancelled" in site.launch("wait", run.name, status=7).stderr
 
 
+def shorten(run: Deployed) -> None:
+    """The job's time limit becomes a minute. Of a shorter job the warning may come before it is ready."""
+    run.site.bed.ask("scontrol", "update", f"jobid={run.job}", "timelimit=1")
+
+
 def test_the_time_limit_is_the_cause_it_says(site: Site) -> None:
-    run = site.up("--set", "slurm.time=1m", "--set", "slurm.partition=short")
+    run = site.up()
+    shorten(run)
     state, code, cause = ended(run)
     assert (state, code) == ("timeout", 7)
     assert cause == f"the time limit of job {run.job} was reached"
@@ -115,7 +121,8 @@ def test_a_run_directory_that_vanishes_ends_the_run(site: Site) -> None:
 
 
 def test_a_supervisor_that_hears_nothing_is_ended_by_the_time_limit(site: Site) -> None:
-    run = site.up("--set", "slurm.time=1m", "--set", "slurm.partition=short")
+    run = site.up()
+    shorten(run)
     begin = run.heard("begin")
     # Neither of them can act on the warning: Slurm itself has to end the job.
     for pid in (begin["pid"], begin["keeper"]):
