@@ -106,6 +106,7 @@ AUDITED = (
     "driver-refused",
     "image-moved",
     "image-unlocked",
+    "mount-absent",
     "model-absent",
     "experts-absent",
     "heads-not-shared",

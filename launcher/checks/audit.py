@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.checks import bootstrap, images, locks, model, site
+from launcher.checks import bootstrap, images, locks, model, site, sources
 from launcher.checks.remedy import remedy, unknown
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.given import Given
@@ -170,6 +170,7 @@ AUDITS: Mapping[str, Audit] = {
     "driver-refused": images.driver_refused,
     "image-moved": locks.image_moved,
     "image-unlocked": locks.image_unlocked,
+    "mount-absent": sources.mount_absent,
     "model-absent": model.model_absent,
     "experts-absent": model.experts_absent,
     "heads-not-shared": model.heads_not_shared,

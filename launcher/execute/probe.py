@@ -33,6 +33,7 @@ from launcher.model.facts import (
     Options,
     Partitions,
     Port,
+    Present,
     Program,
     Question,
     Syntax,
@@ -187,6 +188,11 @@ def _model(question: Model) -> Answer:
     return found
 
 
+def _present(question: Present) -> Answer:
+    found: Answer = import_module("launcher.execute.present").answer(question)
+    return found
+
+
 def _image(question: Tag | Header) -> Answer:
     # Nothing else asks registries, and httpx takes longer to import than all the rest.
     found: Answer = import_module("launcher.execute.images.answers").answer(question)
@@ -197,6 +203,7 @@ _ANSWERS: Mapping[type, Callable[[Any], Answer]] = {
     Tag: _image,
     Header: _image,
     Model: _model,
+    Present: _present,
     Port: _port,
     Variable: _variable,
     Program: _program,

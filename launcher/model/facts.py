@@ -123,6 +123,14 @@ class Header:
 
 
 @record
+class Present:
+    """Is there anything at `path`? With `compute`, the options of `srun`, a node is asked."""
+
+    path: str
+    compute: tuple[str, ...] | None = None
+
+
+@record
 class Model:
     """What does `config.json` of the model in the folder `path` say? The answer's text is that of the file, empty where
     it cannot be had; not `yes` where there is no folder. With `compute`, the options of `srun`, a node is asked.
@@ -135,6 +143,7 @@ class Model:
 Question = (
     Bootstrap
     | Model
+    | Present
     | Port
     | Variable
     | Program

@@ -69,3 +69,21 @@ def test_a_model_that_only_nodes_see_is_read_there(bed: Bed) -> None:
     done = bed.run([sys.executable, "-c", MODEL])
     told = ["True|{}", "", "False|does not exist on the compute nodes"]
     assert done.stdout.splitlines() == told, done.stderr
+
+
+MOUNTS = """\
+from launcher.execute.probe import answers
+from launcher.model.facts import Present
+paths = ("/etc", "/tmp/only-there", "/tmp/nowhere")
+asked = [Present(path, compute) for compute in (None, ("--partition=batch",)) for path in paths]
+for found in answers(asked).values():
+    print(found.yes, found.text, sep="|")
+"""
+
+
+def test_what_is_mounted_may_be_where_only_nodes_see_it(bed: Bed) -> None:
+    bed.srun("--nodes=4", "mkdir", "-p", "/tmp/only-there")
+    done = bed.run([sys.executable, "-c", MOUNTS])
+    here = ["True|", "False|does not exist", "False|does not exist"]
+    there = ["True|", "True|", "False|exists neither here nor on the compute nodes"]
+    assert done.stdout.splitlines() == [*here, *there], done.stderr
