@@ -19,6 +19,7 @@ from envoy.service.ext_proc.v3 import external_processor_pb2 as messages
 from envoy.type.v3.http_status_pb2 import HttpStatus
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from tests.llm_d.hearing import Heard, listen
 from tests.llm_d.picking import Picker
 from tests.llm_d.reading import configuration, endpoints
 from tests.llm_d.words import Wrong, on, parse
@@ -100,12 +101,13 @@ def _refused(status: int, said: str) -> Any:
     return messages.ProcessingResponse(immediate_response=answer)
 
 
-def metrics(port: int, name: str, ready: dict[str, int]) -> None:
-    """Serves the gauge from now on."""
+def metrics(port: int, name: str, ready: dict[str, int], heard: Heard) -> None:
+    """Serves the gauge from now on, and what was heard of KV caches."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             text = f'# TYPE llm_d_epp_ready_endpoints gauge\nllm_d_epp_ready_endpoints{{name="{name}"}} {ready["n"]}\n'
+            text += heard.text()
             self.send_response(200 if self.path == "/metrics" else 404)
             self.end_headers()
             self.wfile.write(text.encode() if self.path == "/metrics" else b"")
@@ -163,6 +165,21 @@ async def serve(flags: dict[str, str], picker: Picker) -> None:
     await asyncio.gather(asked.stop(0.1), checked.stop(0.1))
 
 
+def agree(flags: dict[str, str]) -> None:
+    """Refuses flags that the EPP refuses together, or at their values (`pkg/epp/server/options.go`). Raises Wrong."""
+    if bool(flags.get("pool-name")) == bool(flags.get("endpoint-selector")):
+        raise Wrong("either pool-name or endpoint-selector must be set")
+    if "config-file" in flags and "config-text" in flags:
+        raise Wrong("both the config-file and config-text flags cannot be set at the same time")
+    for name in ("refresh-prometheus-metrics-interval", "metrics-staleness-threshold"):
+        if flags.get(name, "1s").startswith(("0", "-")):
+            raise Wrong(f"{name} must be positive, got {flags[name]}")
+    if "metrics-client-ca-file" in flags and "metrics-cert-dir" not in flags:
+        raise Wrong('"metrics-client-ca-file" requires "metrics-cert-dir"')
+    if on(flags, "secure-serving", default=True):
+        raise Wrong("this stand-in has no TLS")
+
+
 def main(words: list[str]) -> int:
     """The program; returns its exit code."""
     try:
@@ -171,16 +188,12 @@ def main(words: list[str]) -> int:
         sys.stderr.write(f"{wrong}\n")
         return 2
     try:
-        if not flags.get("pool-name") and not flags.get("endpoint-selector"):
-            raise Wrong("either pool-name or endpoint-selector must be set")
-        if "config-file" in flags and "config-text" in flags:
-            raise Wrong("both the config-file and config-text flags cannot be set at the same time")
-        if on(flags, "secure-serving", default=True):
-            raise Wrong("this stand-in has no TLS")
+        agree(flags)
         text = Path(flags["config-file"]).read_text(encoding="utf-8")
         made = configuration(text, experimental=on(flags, "allow-experimental-plugins"))
-        ready = {"n": 0}
-        metrics(int(flags.get("metrics-port", "9090")), flags["pool-name"], ready)
+        ready, heard = {"n": 0}, Heard()
+        metrics(int(flags.get("metrics-port", "9090")), flags["pool-name"], ready, heard)
+        listen(made, heard)
         picker = Picker(made, endpoints(made.endpoints.read_text(encoding="utf-8")))
     except (Wrong, KeyError, TypeError, ValueError, OSError) as wrong:
         sys.stderr.write(f"epp: {wrong}\n")

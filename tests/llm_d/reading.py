@@ -8,9 +8,10 @@ from typing import Any
 
 from tests.llm_d.words import ROOT, VERSION, Wrong
 
-PLUGINS: dict[str, dict[str, Any]] = json.loads(
+_CATALOGUE: dict[str, Any] = json.loads(
     (ROOT / "manifests" / "flags" / "epp" / "plugins" / f"{VERSION}.json").read_text(encoding="utf-8")
-)["plugins"]
+)
+PLUGINS: dict[str, dict[str, Any]] = _CATALOGUE["plugins"]
 _APIS = ("llm-d.ai/v1alpha1", "inference.networking.x-k8s.io/v1alpha1")
 _KEYS = {
     "the configuration": {
@@ -58,19 +59,57 @@ def configuration(text: str, *, experimental: bool) -> Configuration:
     _known("the configuration", raw)
     if raw.get("apiVersion") not in _APIS or raw.get("kind") != "EndpointPickerConfig":
         raise Wrong(f"no kind {raw.get('kind')!r} is registered for version {raw.get('apiVersion')!r}")
+    _gates(raw.get("featureGates", []))
     types, parameters = _plugins(raw.get("plugins", []), experimental=experimental)
-    profiles = {}
-    for profile in raw.get("schedulingProfiles", []):
-        _known("a profile", profile)
-        for each in profile["plugins"]:
-            _known("a profile's plugin", each)
-            if each["pluginRef"] not in types:
-                raise Wrong(f"schedulingProfiles[{profile['name']}] references undefined plugin {each['pluginRef']!r}")
-        if profile["name"] in profiles:
-            raise Wrong(f"schedulingProfiles has duplicate name {profile['name']!r}")
-        profiles[profile["name"]] = [(each["pluginRef"], float(each.get("weight", 1))) for each in profile["plugins"]]
+    _references(raw, types)
+    profiles = _profiles(raw.get("schedulingProfiles", []), types)
     handler = _handler(types, parameters, profiles)
     return Configuration(types, parameters, profiles, handler, _discovery(raw.get("dataLayer", {}), types, parameters))
+
+
+def _gates(given: list[str]) -> None:
+    for gate in given:
+        name, _, value = gate.partition("=")
+        if name not in _CATALOGUE["gates"]:
+            raise Wrong(f"feature gate {name!r} is unknown or unregistered")
+        if value.lower() not in ("", "true", "false"):
+            raise Wrong(f"{value} is not a valid value for the feature gate {name}")
+
+
+def _references(raw: dict[str, Any], types: dict[str, str]) -> None:
+    """What is referred to outside of profiles; the first three the EPP adds itself where they are not there."""
+    known = {*types, "metrics-data-source", "core-metrics-extractor", "utilization-detector"}
+    for parser in raw.get("requestHandler", {}).get("parsers", []):
+        if parser["pluginRef"] not in types:
+            raise Wrong(f"parser references undefined plugin {parser['pluginRef']!r}")
+    detector = raw.get("flowControl", {}).get("saturationDetector", {}).get("pluginRef", "utilization-detector")
+    if detector not in known:
+        raise Wrong(f"saturation detector references undefined plugin {detector!r}")
+    for source in raw.get("dataLayer", {}).get("sources", []):
+        if source["pluginRef"] not in known:
+            raise Wrong(f"the plugin {source['pluginRef']} is not a fwkdl.DataSource")
+        for each in source.get("extractors", []):
+            if each["pluginRef"] not in known:
+                raise Wrong(f"the plugin {each['pluginRef']} is not registered")
+
+
+def _profiles(listed: list[dict[str, Any]], types: dict[str, str]) -> dict[str, list[tuple[str, float]]]:
+    profiles: dict[str, list[tuple[str, float]]] = {}
+    for index, profile in enumerate(listed):
+        _known("a profile", profile)
+        name = profile.get("name")
+        if not name:
+            raise Wrong(f"schedulingProfiles[{index}] is missing a name")
+        if name in profiles:
+            raise Wrong(f"schedulingProfiles[{index}] has duplicate name {name!r}")
+        for number, each in enumerate(profile["plugins"]):
+            _known("a profile's plugin", each)
+            if not each.get("pluginRef"):
+                raise Wrong(f"schedulingProfiles[{name}].plugins[{number}] is missing a 'pluginRef'")
+            if each["pluginRef"] not in types:
+                raise Wrong(f"schedulingProfiles[{name}] references undefined plugin {each['pluginRef']!r}")
+        profiles[name] = [(each["pluginRef"], float(each.get("weight", 1))) for each in profile["plugins"]]
+    return profiles
 
 
 def _plugins(listed: list[dict[str, Any]], *, experimental: bool) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
@@ -80,6 +119,8 @@ def _plugins(listed: list[dict[str, Any]], *, experimental: bool) -> tuple[dict[
         _known("a plugin", spec)
         kind = spec.get("type", "")
         name = spec.get("name", kind)
+        if not kind:
+            raise Wrong(f"plugin {name!r} is missing a type")
         if kind not in PLUGINS:
             raise Wrong(f"plugin type {kind!r} is not registered")
         if name in types:
@@ -87,9 +128,30 @@ def _plugins(listed: list[dict[str, Any]], *, experimental: bool) -> tuple[dict[
         if PLUGINS[kind].get("alpha") and not experimental:
             raise Wrong(f"plugin {name!r} has Alpha stability level, but --allow-experimental-plugins is not set")
         _parameters(name, spec.get("parameters", {}), PLUGINS[kind].get("parameters"))
+        _made(kind, spec.get("parameters", {}))
         types[name], parameters[name] = kind, spec.get("parameters", {})
     return types, parameters
 
+
+def _made(kind: str, given: dict[str, Any]) -> None:
+    """What factories of plugins refuse, of those that a launcher or its recipes are likely to tell something."""
+    if kind in ("token-producer", "tokenizer"):
+        served = "vllm" in given or bool(given.get("modelName"))
+        if ("estimate" in given) + ("udsTokenizerConfig" in given) + served > 1:
+            raise Wrong("only one of 'estimate', 'vllm', or 'udsTokenizerConfig' may be set")
+        if served and not given.get("modelName"):
+            raise Wrong("'modelName' must be specified")
+    if given.get("indexerConfig", {}).get("tokenizersPoolConfig") is not None:
+        raise Wrong("tokenizersPoolConfig is not supported; configure a token-producer plugin instead")
+    strategy = given.get("strategy", STRATEGIES[0])
+    if kind.startswith("session-affinity") and strategy not in STRATEGIES:
+        raise Wrong(f"strategy must be {' or '.join(STRATEGIES)}, got {strategy!r}")
+    for source in given.get("sessionIdConfig", {}).get("sources", []):
+        if bool(source.get("header")) == bool(source.get("attribute")):
+            raise Wrong("exactly one of header or attribute must be set")
+
+
+STRATEGIES = ("encoded_endpoint_header", "session_id")
 
 _KINDS: dict[str, Any] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
 
@@ -149,9 +211,14 @@ def _known(what: str, value: dict[str, Any]) -> None:
         raise Wrong(f"strict decoding error: unknown field {sorted(strange)[0]!r} in {what}")
 
 
+MOST = 1 << 20
+
+
 def endpoints(text: str) -> list[Endpoint]:
     """The endpoints of a file's text. Raises Wrong."""
     found = []
+    if len(text.encode()) > MOST:
+        raise Wrong("endpoints file exceeds 1 MiB limit")
     for entry in json.loads(text)["endpoints"]:
         if not isinstance(entry["port"], str):
             raise Wrong("json: cannot unmarshal number into Go struct field EndpointEntry.port of type string")

@@ -108,10 +108,25 @@ def _post(host: str, path: str, data: dict[str, Any]) -> tuple[int, bytes]:
         prefiller.close()
 
 
+def agree(flags: dict[str, str]) -> None:
+    """Refuses values that the sidecar refuses (`pkg/sidecar/proxy/options.go`). Raises Wrong."""
+    wide = int(flags.get("data-parallel-size", "1"))
+    for name in ("port", "model-server-port", "mooncake-bootstrap-port", "p2p-connector-port"):
+        if name in flags and not 1 <= int(flags[name]) <= 65536 - wide:
+            raise Wrong(f"--{name} must be between 1 and 65535, got {flags[name]}")
+    if int(flags.get("decode-chunk-size", "0")) < 0:
+        raise Wrong("--decode-chunk-size must be a non-negative integer (0 disables chunked decode)")
+    if on(flags, "enable-p2p-pull") and flags.get("kv-connector", "nixlv2") != "nixlv2":
+        raise Wrong("--enable-p2p-pull requires --kv-connector=nixlv2")
+    if on(flags, "enable-ssrf-protection") and not flags.get("inference-pool"):
+        raise Wrong("--inference-pool flag is required when --enable-ssrf-protection is true")
+
+
 def main(words: list[str]) -> int:
     """The program; returns its exit code."""
     try:
         flags = parse("pd-sidecar", words)
+        agree(flags)
         if on(flags, "secure-proxy", default=True):
             raise Wrong("this stand-in has no TLS")
         if flags.get("kv-connector", "nixlv2") != "nixlv2":

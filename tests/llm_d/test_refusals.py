@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.end.environments import environment
+from tests.llm_d.reading import MOST
 from tests.llm_d.words import ROOT
 
 GOOD: dict[str, Any] = {
@@ -56,6 +57,14 @@ BAD = {
         plugins({"type": "no-hit-lru-scorer", "parameters": {"lruSiez": 1}}), ENDPOINT, WORDS, "field 'lruSiez'",
     ),
     "an experiment": (plugins({"type": "session-affinity-scorer"}), ENDPOINT, WORDS, "Alpha stability level"),
+    "both ways to name a pool": (GOOD, ENDPOINT, (*WORDS, "--endpoint-selector=a=b"), "either pool-name or"),
+    "two configurations": (GOOD, ENDPOINT, (*WORDS, "--config-text={}"), "cannot be set at the same time"),
+    "a gauge that is never renewed": (
+        GOOD, ENDPOINT, (*WORDS, "--refresh-prometheus-metrics-interval=0s"), "must be positive",
+    ),
+    "nothing is ever fresh": (GOOD, ENDPOINT, (*WORDS, "--metrics-staleness-threshold=-1s"), "must be positive"),
+    "too many endpoints": (GOOD, {**ENDPOINT, "labels": {"a": "x" * MOST}}, WORDS, "exceeds 1 MiB"),
+    "no port": (GOOD, {**ENDPOINT, "port": "0"}, WORDS, "invalid port"),
     "two handlers": (
         plugins({"type": "single-profile-handler"}, {"type": "disagg-profile-handler"}), ENDPOINT, WORDS, "only one",
     ),
@@ -80,7 +89,22 @@ def test_the_epp(tmp_path: Path, case: str) -> None:
     assert said in err
 
 
-@pytest.mark.parametrize("words", [("--connector=nixlv2",), ("--kv-connector=nixl", "--secure-proxy=false"), ()])
+PLAIN = "--secure-proxy=false"
+STRANGE = {
+    "no such flag": ("--connector=nixlv2",),
+    "no such protocol": ("--kv-connector=nixl", PLAIN),
+    "tls": (),
+    "no port": ("--port=0", PLAIN),
+    "no port of its worker": ("--model-server-port=65536", PLAIN),
+    "no bootstrap port": ("--kv-connector=nixlv2", "--mooncake-bootstrap-port=0", PLAIN),
+    "chunks of nothing": ("--decode-chunk-size=-1", PLAIN),
+    "pulling from peers by mooncake": ("--enable-p2p-pull", "--kv-connector=mooncake", PLAIN),
+    "a pool to look workers up in, and none named": ("--enable-ssrf-protection", PLAIN),
+    "a switch with a word": ("--secure-proxy=no",),
+}
+
+
+@pytest.mark.parametrize("words", STRANGE.values(), ids=STRANGE)
 def test_the_sidecar_ends_with_0_at_what_it_does_not_know(tmp_path: Path, words: tuple[str, ...]) -> None:
     code, err = run(tmp_path, "sidecar", *words)
     assert code == 0

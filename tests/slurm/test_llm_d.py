@@ -1,6 +1,7 @@
 """llm-d on a real Slurm whose nodes have addresses of their own: the real Envoy, and stand-ins for EPP and sidecar."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.llm_d.place import programs
+from tests.llm_d.words import ROOT
 from tests.sim.processes import samples
 from tests.slurm.deployment import CLUSTER, Deployed, Site
 from tests.testbed.bed import Bed, until
@@ -146,6 +148,50 @@ def test_every_rank_that_can_be_asked_answers(site: Site, layout: Layout) -> Non
     site.launch("down", run.name)
     run.gone()
     assert run.outcome()["exit"] == 0
+
+
+def telling(config: str, gpus: int, flags: str) -> str:
+    """The same, with workers that tell what they hold."""
+    router = f'router = {{ kind = "llm-d", epp_config = "{config}" }}'
+    return (HEAD % (gpus, flags)).replace('router.kind = "llm-d"', router) + "kv_events = true\n"
+
+
+EVENTS = {
+    "whole": telling("precise.yaml", 16, EXTERNAL % 4) + "[roles]\nworker = {}\n",
+    "halves": telling("precise-pd.yaml", 8, EXTERNAL % 2)
+    + 'kv = "nixl"\n[roles]\nprefill = {}\ndecode = { gpus = 16, flags.dp = 4 }\n',
+}
+
+
+@pytest.mark.parametrize("layout", EVENTS)
+def test_every_rank_tells_the_epp_what_it_holds_under_the_name_of_its_endpoint(site: Site, layout: str) -> None:
+    """All of them by one socket, from several nodes: of decode, by the names of their sidecars."""
+    for path in (ROOT / "recipes" / "epp").iterdir():
+        site.write(path.name, path.read_text())
+    run = site.up("--simulate", text=EVENTS[layout])
+    told = {at: name for name, at in entries(run).items()}
+    asked = iter(range(MOST))
+
+    def held() -> dict[str, str] | None:
+        """Endpoint → model, of those that said that they hold a prompt, once all have."""
+        number = next(asked)
+        part(run, " ".join(f"{number}w{word}" for word in range(64)))
+        text = fetch(run, f"http://10.77.1.101:{EPP}/metrics")
+        found = {each["endpoint"]: each["model"] for each in map(labels, samples(text)) if "model" in each}
+        return found if len(found) >= len(told) else None
+
+    found = until(held)
+    assert {told[at]: model for at, model in found.items()} == dict.fromkeys(told.values(), "tiny")
+    site.launch("down", run.name)
+    run.gone()
+
+
+EPP = 9090
+
+
+def labels(sample: str) -> dict[str, str]:
+    """The labels of a sample's name."""
+    return dict(re.findall(r'(\w+)="([^"]*)"', sample))
 
 
 def test_a_session_stays_where_it_began(site: Site) -> None:

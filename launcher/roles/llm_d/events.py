@@ -12,7 +12,7 @@ from typing import Any
 
 from launcher.model.job import Job, Role
 from launcher.roles.base import Endpoint, Net
-from launcher.roles.llm_d.plugins import KEY, listed
+from launcher.roles.llm_d.references import KEY, listed
 from launcher.text.diagnostic import Diagnostic, Label
 
 PRODUCER = "precise-prefix-cache-producer"
@@ -39,7 +39,15 @@ The topic of an event names the endpoint that the EPP picks, and all ranks of a 
 `data-parallel-external-lb = true` each rank has a server, and an address, of its own.""",
     "events-owned": """A parameter for the launcher alone to set
 
-Where the EPP listens for KV events, and which worker turns prompts into tokens, follow from the plan.""",
+Where the EPP listens for KV events, and which worker turns prompts into tokens, follow from the plan. The EPP ends
+where `token-producer` is told of another way to make tokens too, and `precise-prefix-cache-producer` of any.""",
+    "events-unnamed": """The topic of KV events cannot be read
+
+It is `kv@ADDRESS@MODEL`, which the EPP takes apart at each `@`: with one in the model's name no event counts for any
+worker (epp 0.10.0).
+
+    [model]
+    served_name = "no-such-sign\"""",
 }
 
 
@@ -85,6 +93,11 @@ def findings(job: Job, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[
         yield Diagnostic("events-half", message, place, labels=labels, help=help_)
     if PRODUCER in plugins:
         yield from _heard(job, role, plugins)
+        yield from _twice(role)
+        if "@" in job.served_name:
+            help_ = "call it otherwise: its path may be what it likes"
+            place = job.origins.place(("model", "served_name"))
+            yield Diagnostic("events-unnamed", f"`{job.served_name}` cannot stand in a topic", place, help=help_)
     for worker in telling:
         if any(each.role == worker.name and each.ranks > 1 for each in endpoints):
             message = f"the data-parallel ranks of `{worker.name}` have one address, and send KV events"
@@ -115,15 +128,32 @@ def _heard(job: Job, role: Role, plugins: Mapping[str, tuple[int, str]]) -> Iter
 
 def _owned(role: Role) -> Iterator[Diagnostic]:
     for index, _, kind, parameters in listed(role.epp_config or {}):
-        keys = _OWNED.get(kind)
-        inner = parameters.get(keys[0]) if keys else None
-        for key in keys[1] if keys and isinstance(inner, Mapping) else ():
-            if isinstance(inner, Mapping) and key in inner:
-                place = role.place(KEY, "plugins", index, "parameters", keys[0] if keys else "", key, part="key")
-                yield Diagnostic("events-owned", f"`{key}` is for the launcher alone to set", place, help="take it out")
+        for outer, keys in _OWNED.get(kind, ()):
+            inner = _table(parameters.get(outer))
+            for key in keys:
+                if key in inner:
+                    place = role.place(KEY, "plugins", index, "parameters", outer, key, part="key")
+                    yield Diagnostic(
+                        "events-owned", f"`{key}` is for the launcher alone to set", place, help="take it out"
+                    )
 
 
-_OWNED: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    PRODUCER: (_EVENTS, ("zmqEndpoint", "discoverPods", "podDiscoveryConfig")),
-    TOKENS: ("vllm", ("url",)),
+def _twice(role: Role) -> Iterator[Diagnostic]:
+    """Findings for a second way to make tokens, where the launcher says one."""
+    for index, _, kind, parameters in listed(role.epp_config or {}):
+        for key in _OTHERS if kind == TOKENS else ():
+            if key in parameters:
+                message = f"a worker makes tokens of prompts, and `{key}` is another way"
+                place = role.place(KEY, "plugins", index, "parameters", key, part="key")
+                yield Diagnostic("events-owned", message, place, help="take it out")
+
+
+_OWNED: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    PRODUCER: (
+        (_EVENTS, ("zmqEndpoint", "discoverPods", "podDiscoveryConfig")),
+        ("indexerConfig", ("tokenizersPoolConfig",)),
+    ),
+    TOKENS: (("vllm", ("url",)),),
 }
+_OTHERS = ("estimate", "udsTokenizerConfig")
+"""Ways to make tokens that the launcher's excludes."""

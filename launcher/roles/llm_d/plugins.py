@@ -11,12 +11,11 @@ from typing import Any
 
 from launcher.model.job import Role
 from launcher.roles.command import given
-from launcher.roles.llm_d.picking import API, DECODE, KIND, PREFILL, named
+from launcher.roles.llm_d.picking import API, DECODE, KIND, PREFILL
+from launcher.roles.llm_d.references import KEY, listed, references, tables, unknown
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 from launcher.text.document import KeyPath, dotted
-from launcher.text.suggest import nearest
 
-KEY = "epp_config"
 _HANDLER = "-profile-handler"
 _DISAGGREGATED = ("disagg-profile-handler", "pd-profile-handler")
 _SWITCH = "allow-experimental-plugins"
@@ -28,8 +27,8 @@ It reads its configuration strictly and ends at what it does not know: keys of `
 (`llm-d.ai/v1alpha1`), and each plugin's parameters, as the version of the role `epp` has them.""",
     "epp-plugin": """The EPP's configuration names a plugin that the EPP does not have
 
-A plugin's `type` is one that its version registers, and `pluginRef` the `name` of one of `plugins` (its type where it
-has no name). The EPP ends at any other.""",
+Each of `plugins` has a `type`, one that the EPP's version registers; `pluginRef` and its kin name one of `plugins` (by
+its type where it has no name). No name is there twice. The EPP ends otherwise.""",
     "epp-experimental": """A plugin needs a switch that is not on
 
 Plugins of alpha stability end the EPP unless it is told to take them:
@@ -45,7 +44,8 @@ The launcher lists every worker in a file, and adds the plugin that reads it and
     "epp-profiles": """The EPP's profiles do not fit the deployment
 
 Prefill and decode need the profiles `prefill` and `decode` and a `disagg-profile-handler`; without it nothing would be
-prefilled elsewhere. Whole requests need one profile, or a handler that chooses among several.""",
+prefilled elsewhere. Whole requests need one profile, or a handler that chooses among several. Each profile has a name
+of its own.""",
 }
 
 
@@ -56,25 +56,10 @@ def findings(role: Role, halves: bool) -> Iterator[Diagnostic]:
         return
     known = role.catalogue.plugins if role.catalogue else {}
     weight = Severity.ERROR if role.catalogue and role.catalogue.version == role.version else Severity.WARNING
-    found = [*_keys(role, known, weight), *_plugins(role, known, weight), *_references(role), *_discovered(role)]
+    found = [*_keys(role, known, weight), *_plugins(role, known, weight), *references(role), *_discovered(role)]
     yield from found
     if not found:
         yield from _profiles(role, halves)
-
-
-def tables(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The tables of a list, with their places in it."""
-    for index, item in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(item, Mapping):
-            yield index, item
-
-
-def listed(config: Mapping[str, Any]) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
-    """Index, name, type and parameters of each plugin that has a type."""
-    for index, each in tables(config.get("plugins")):
-        if isinstance(each.get("type"), str):
-            parameters = each.get("parameters")
-            yield index, named(each), each["type"], parameters if isinstance(parameters, Mapping) else {}
 
 
 def _keys(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
@@ -87,11 +72,14 @@ def _keys(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Di
             yield Diagnostic("epp-key", message, role.place(KEY, key), help=f"take `{key}` out")
     gates = config.get("featureGates")
     for index, gate in enumerate(gates if isinstance(gates, list) else ()):
-        name = str(gate).partition("=")[0]
+        name, _, value = str(gate).partition("=")
         if known.get("gates") and name not in known["gates"]:
-            yield _unknown(
+            yield unknown(
                 role, (KEY, "featureGates", index), f"no feature gate is named `{name}`", name, known["gates"]
             )
+        elif value.lower() not in ("", "true", "false"):
+            message = f"feature gate `{name}` is `true` or `false`, and not `{value}`"
+            yield Diagnostic("epp-key", message, role.place(KEY, "featureGates", index))
 
 
 def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity) -> Iterator[Diagnostic]:
@@ -107,7 +95,7 @@ def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity)
             if key in tree:
                 yield from _strange(role, (*path, key), item, tree[key], weight)
             else:
-                yield _unknown(role, (*path, key), f"the EPP knows no key `{key}` here", key, tree, weight)
+                yield unknown(role, (*path, key), f"the EPP knows no key `{key}` here", key, tree, weight)
 
 
 def _fits(value: Any, wanted: str) -> bool:
@@ -138,7 +126,7 @@ def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator
         seen.setdefault(name, index)
         if types and kind not in types:
             said = f"the EPP has no plugin `{kind}`"
-            yield _unknown(role, (*path, "type"), said, kind, types, weight, code="epp-plugin", part="value")
+            yield unknown(role, (*path, "type"), said, kind, types, weight, code="epp-plugin", part="value")
             continue
         about = types.get(kind, {})
         yield from _strange(role, (*path, "parameters"), parameters, about.get("parameters"), weight)
@@ -163,28 +151,6 @@ def _age(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
 
 
-def _references(role: Role) -> Iterator[Diagnostic]:
-    config = role.epp_config or {}
-    names = [name for _, name, _, _ in listed(config)]
-    for path, name in _referred(config):
-        if name not in names:
-            yield _unknown(role, path, f"`plugins` has none that is named `{name}`", name, names, code="epp-plugin")
-
-
-def _referred(config: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Paths and names of all references to plugins that the EPP looks up in the file."""
-    for index, profile in tables(config.get("schedulingProfiles")):
-        for number, each in tables(profile.get("plugins")):
-            yield (KEY, "schedulingProfiles", index, "plugins", number, "pluginRef"), str(each.get("pluginRef", ""))
-    handler = config.get("requestHandler")
-    for number, each in tables(handler.get("parsers") if isinstance(handler, Mapping) else None):
-        yield (KEY, "requestHandler", "parsers", number, "pluginRef"), str(each.get("pluginRef", ""))
-    for index, _, _, parameters in listed(config):
-        deciders = parameters.get("deciders")
-        for key, name in (deciders if isinstance(deciders, Mapping) else {}).items():
-            yield (KEY, "plugins", index, "parameters", "deciders", key), str(name)
-
-
 def _discovered(role: Role) -> Iterator[Diagnostic]:
     config = role.epp_config or {}
     help_ = "take it out: the launcher lists every worker"
@@ -201,11 +167,28 @@ def _discovered(role: Role) -> Iterator[Diagnostic]:
 def _profiles(role: Role, halves: bool) -> Iterator[Diagnostic]:
     config = role.epp_config or {}
     profiles = [str(each.get("name")) for _, each in tables(config.get("schedulingProfiles"))]
+    yield from _names(role)
     handlers = [(index, kind) for index, _, kind, _ in listed(config) if kind.endswith(_HANDLER)]
     for index, other in handlers[1:]:
         message = f"the EPP takes one profile handler, and `{other}` is another"
         yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", index, "type"), help="keep one of them")
     yield from (_of_halves if halves else _of_wholes)(role, profiles, handlers[0] if handlers else None)
+
+
+def _names(role: Role) -> Iterator[Diagnostic]:
+    """Findings for profiles without a name of their own."""
+    seen = dict[str, int]()
+    for index, each in tables((role.epp_config or {}).get("schedulingProfiles")):
+        name = each.get("name")
+        if not name:
+            place = role.place(KEY, "schedulingProfiles", index)
+            yield Diagnostic(_PROFILES, "a profile has no `name`", place, help="add it")
+        elif str(name) in seen:
+            label = Label(role.place(KEY, "schedulingProfiles", seen[str(name)], "name"), "the other one")
+            place = role.place(KEY, "schedulingProfiles", index, "name")
+            message, help_ = f"two profiles are named `{name}`", "give one of them another `name`"
+            yield Diagnostic(_PROFILES, message, place, labels=(label,), help=help_)
+        seen.setdefault(str(name), index)
 
 
 _PROFILES = "epp-profiles"
@@ -233,12 +216,3 @@ def _of_wholes(role: Role, profiles: list[str], handler: _Handler) -> Iterator[D
     elif handler is not None and handler[1] in _DISAGGREGATED:
         message = f"`{handler[1]}` is for prefill and decode, and workers serve whole requests"
         yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", handler[0], "type"), help="take it out")
-
-
-def _unknown(
-    role: Role, path: KeyPath, message: str, word: str, names: Any, weight: Severity = Severity.ERROR, **more: Any
-) -> Diagnostic:
-    near = nearest(word, list(names))
-    part = more.get("part", "value" if isinstance(path[-1], int) or more else "key")
-    help_ = f"did you mean `{near}`?" if near else f"there are {', '.join(f'`{name}`' for name in list(names)[:20])}"
-    return Diagnostic(more.get("code", "epp-key"), message, role.place(*path, part=part), weight, help=help_)
