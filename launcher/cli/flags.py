@@ -12,8 +12,10 @@ from launcher.cli.guard import Usage
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute.library import Files
-from launcher.model.catalogue import Catalogue, Flag
+from launcher.model.catalogue import Catalogue, Flag, numbers
 from launcher.model.change import changes, takes
+from launcher.model.linking import table as table_of
+from launcher.model.manifest import Difference
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -164,15 +166,32 @@ def _diff(files: Files, args: argparse.Namespace, terminal: Terminal) -> int:
     if len(args.words) != 2:
         raise Usage("`launch flags diff` compares two versions", advice=f"`launch flags diff {args.program} OLD NEW`")
     old, new = (named(files, f"{args.program}@{version}") for version in args.words)
+    behaviour = list(_behaviour(files, old, new))
     if args.json:
         found = [{"kind": each.kind, "flag": each.key, "what": each.what} for each in changes(old, new)]
-        terminal.say(_document(new, {"before": old.version, "changes": found}))
+        told = [each.model_dump() for each in behaviour]
+        terminal.say(_document(new, {"before": old.version, "changes": found, "behaviour": told}))
         return 0
-    text = difference(old, new, color=terminal.color_out)
-    if text:
-        terminal.say(text)
+    rows = [(each.since, ", ".join(each.flags), each.about) for each in behaviour]
+    texts = [difference(old, new, color=terminal.color_out)]
+    texts += [table(("since", "flag", "what it does"), rows, color=terminal.color_out)] if rows else []
+    if any(texts):
+        terminal.say("\n\n".join(filter(None, texts)))
     terminal.note(summary(old, new))
     return 0
+
+
+def _behaviour(files: Files, old: Catalogue, new: Catalogue) -> Iterator[Difference]:
+    """What the later of two versions does otherwise, as the program's role manifests say."""
+    first, last = sorted((numbers(old.version), numbers(new.version)))
+    for name in files.manifests():
+        document = files.manifest(name)
+        if document is None or table_of(document.data, "program").get("name") != new.program:
+            continue
+        for each in document.data.get("differences", ()):
+            difference = Difference.model_validate(each)
+            if first < numbers(difference.since) <= last:
+                yield difference
 
 
 def difference(old: Catalogue, new: Catalogue, *, color: bool = False) -> str:

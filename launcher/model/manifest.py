@@ -105,6 +105,15 @@ class Implied(Table):
     front: bool = Field(default=False, description="whether it owns the public port")
 
 
+class Difference(Table):
+    """What a version of the program does otherwise than those before it; `launch flags diff` tells it."""
+
+    since: str = Field(pattern=r"^[0-9][0-9A-Za-z.]*$", description="first version that does so")
+    about: str = Field(min_length=1, description="what it does, in a phrase")
+    source: str = Field(min_length=1, description="where that was seen or is said")
+    flags: list[str] = Field(default=[], description="flags that it is about")
+
+
 class Manifest(Table):
     """`manifests/NAME.toml`."""
 
@@ -142,4 +151,5 @@ class Manifest(Table):
         "a router has where it says nothing",
     )
     stop: ManifestStop = Field(default_factory=ManifestStop.model_construct, description="how it is asked to end")
+    differences: list[Difference] = Field(default=[], description="what versions of the program do differently")
     metrics: Metrics | None = Field(default=None, description="where Prometheus finds its metrics")

@@ -2,12 +2,14 @@
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from launcher.cli import main
 from launcher.model.catalogue import load
+from launcher.model.manifest import Manifest
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
 
@@ -201,3 +203,24 @@ def test_a_program_of_ones_own_is_learnt_and_what_is_unread_is_said(
     assert (status, out) == (0, f"{folder / '7.json'}\n")
     assert err.startswith("nobody knows what these take, so they take anything: --odd;")
     assert run(capsys, "show", "own")[0] == 0
+
+
+def test_what_versions_do_otherwise_is_told_with_the_flags_that_changed(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    """The facts stand in the role manifests."""
+    out = run(capsys, "diff", "smg", "1.11.0", "1.13.0")[1]
+    told = out.partition("since   flag")[2]
+    assert "disable-worker-overload-protection  holds requests back from a worker with 8 waiting" in told
+    behaviour = json.loads(run(capsys, "diff", "smg", "1.13.0", "1.11.0", "--json")[1])["behaviour"]
+    assert {each["since"] for each in behaviour} == {"1.13.0"}
+    assert all(each["source"] for each in behaviour)
+    assert json.loads(run(capsys, "diff", "sglang", "0.5.5", "0.5.9", "--json")[1])["behaviour"] == []
+
+
+@pytest.mark.parametrize("path", sorted(FLAGS.parent.glob("*.toml")), ids=lambda path: path.stem)
+def test_differences_are_of_versions_and_flags_there_are(path: Path) -> None:
+    manifest = Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    for each in manifest.differences:
+        catalogue = load((FLAGS / str(manifest.program.name) / f"{each.since}.json").read_text(encoding="utf-8"))
+        assert each.flags and all(catalogue.exactly(flag) for flag in each.flags)

@@ -58,6 +58,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "urls": "node",
         "config_keys": ["a"],
         "config_flags": True,
+        "differences": [{"since": "1.2", "about": "waits", "source": "seen with 1.1 and 1.2", "flags": ["wait"]}],
         "image": "eng",
         "program": {"name": "eng", "version": "1", "command": ["eng"], "needs": ["sh"]},
         "ports": {"http": {"base": 6100, "step": 32, "span": 2}},
