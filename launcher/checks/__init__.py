@@ -24,7 +24,7 @@ from launcher.model.job import Job
 from launcher.roles.base import Adapters
 from launcher.text.diagnostic import Diagnostic, ordered
 
-__all__ = ["AUDITED", "CHECKS", "FIRM", "Case", "Check", "allowed", "check", "codes_of"]
+__all__ = ["AUDITED", "CHECKS", "FIRM", "Case", "Check", "allowed", "check", "codes_of", "spoken"]
 
 _RULES = (
     layout.worker_missing,
@@ -70,6 +70,16 @@ _RULES = (
     options.unknown_option,
     options.owned_option,
     options.option_value,
+)
+
+_SPOKEN = (
+    flags.owned_flag,
+    flags.unknown_flag,
+    flagvalues.flag_value,
+    configs.config_value,
+    flags.exclusive_flags,
+    environment.environment_name,
+    environment.owned_variable,
 )
 
 CHECKS: Mapping[str, Check] = {
@@ -126,6 +136,13 @@ def check(job: Job, adapters: Adapters) -> list[Diagnostic]:
     found = [*job.findings, *_found(case), *unknown_allowed(case, codes)]
     once = {(finding.code, finding.place or finding.message, finding.message): finding for finding in reversed(found)}
     return ordered(allowed(reversed(once.values()), [code for code in job.recipe.allow if codes.get(code)]))
+
+
+def spoken(job: Job) -> list[Diagnostic]:
+    """What is wrong with flags and environments of the roles of a job that cannot be linked: what needs no more."""
+    case = Case(job, {})
+    found = [finding for rule in _SPOKEN for finding in rule(case)]
+    return ordered(allowed(found, job.recipe.allow))
 
 
 def _allowable(adapters: Adapters) -> dict[str, bool]:

@@ -54,7 +54,7 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     for answer, group in busy.items():
         stop = f"`launch down {answer.run}` stops it; or " if answer.run else ""
         message = f"{_listed([(number, wanted[number]) for number in group])} {answer.text}"
-        yield Diagnostic("port-in-use", message, _ports_place(job), help=f"{stop}{advice}", exit=1)
+        yield Diagnostic("port-in-use", message, _ports_place(job, plan, group[0]), help=f"{stop}{advice}", exit=1)
 
 
 def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         role = next(role for role in job.roles if role.name == step.role)
         if role.version is None or role.catalogue is None:
             continue
-        question = Installed(step.words[0], _distribution(role), _first(step))
+        question = Installed(step.words[0], images.distribution(role), _first(step))
         answer = facts.get(question)
         if answer is None:
             yield question
@@ -127,12 +127,6 @@ def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
                 notes=(f"looked on {answer.where}",),
                 help=f'say `version = "{answer.text}"` in the role, or install {role.version}',
             )
-
-
-def _distribution(role: Role) -> str:
-    """What pip calls the role's program: as its manifest says to install it, else by its own name."""
-    first = next(iter(role.manifest.program.packages), role.manifest.program.name or "")
-    return first.partition("==")[0]
 
 
 def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
@@ -240,9 +234,13 @@ def _move(job: Job, shift: int | None, moving: set[int], public: set[int]) -> st
     return f"`{' '.join(words)}` moves {'it' if moving == public else 'them' if len(words) > 1 else 'every port'}"
 
 
-def _ports_place(job: Job) -> Place | None:
+def _ports_place(job: Job, plan: Plan, number: int) -> Place | None:
+    """Where ports are said, else the role whose port it is."""
     written = next((path for path in (("ports", "public"), ("ports", "shift")) if path in job.origins.chains), None)
-    return job.origins.place(written) if written else None
+    if written:
+        return job.origins.place(written)
+    name = next((step.role for step in plan.steps if number in step.ports.values()), job.router.name)
+    return _role_place(job, next(role for role in job.roles if role.name == name))
 
 
 def _role_place(job: Job, role: Role) -> Place | None:

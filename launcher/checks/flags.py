@@ -1,5 +1,6 @@
 """Flags of a role against the catalogue of its program, and against what the launcher sets itself."""
 
+import re
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
@@ -63,7 +64,7 @@ def owned_flag(case: Case) -> Iterator[Diagnostic]:
                     "owned-flag",
                     f"`--{owned}` is for the launcher alone to set",
                     role.place(table, key, part="key"),
-                    help=f"take it out: {role.manifest.owned[owned]}",
+                    help=without(role.manifest.owned[owned]),
                 )
 
 
@@ -192,6 +193,12 @@ def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
             Severity.WARNING,
             help=None if role.version else "say `version` in the role, or `versions` of the image alias",
         )
+
+
+def without(advice: str) -> str:
+    """What to do about what the launcher sets: the advice is the key that says it, or why it does."""
+    key = re.fullmatch(r"`[^`]+`( (?:in|of) [^:,]+)?", advice)
+    return f"take it out; set {advice} instead" if key else f"take it out: {advice}"
 
 
 def catalogued(case: Case) -> Iterator[tuple[Role, Catalogue]]:

@@ -112,7 +112,7 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     tells the folder that pip left in it. This is a warning.
     """
     for use in uses(job, plan, facts):
-        found = dict(use.image.versions).get(use.role.manifest.program.name or "") if use.image else None
+        found = dict(use.image.versions).get(distribution(use.role)) if use.image else None
         if found is not None and use.role.version not in (None, found, found.partition("+")[0]):
             name = use.role.manifest.program.name
             message = f"the image of role `{use.role.name}` has {name} {found}, and {use.role.version} is checked"
@@ -141,6 +141,12 @@ def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield _finding("driver-refused", use, message, "take an image for an older CUDA", severity)
 
 
+def distribution(role: Role) -> str:
+    """What pip calls the role's program: as its manifest says to install it, else by its own name."""
+    program = role.manifest.program
+    return program.distribution or next(iter(program.packages), program.name or "").partition("==")[0]
+
+
 def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
     """Reference → what is asked about it: once, for all roles that share it."""
     needs: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
@@ -152,7 +158,7 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
             continue
         programs, packages = needs.setdefault(role.reference, ({}, {}))
         programs.update(dict.fromkeys(_programs(role, step.words)))
-        name = role.manifest.program.name
+        name = distribution(role)
         packages.update({name: None} if name else {})
     found = {}
     for text, (programs, packages) in needs.items():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from launcher.checks.case import Case
+from launcher.checks.flags import without
 from launcher.model.catalogue import Flag, faults
 from launcher.model.option import PROGRAMS, option, plain
 from launcher.model.recipe import FlagValue
@@ -105,7 +106,7 @@ def owned_option(case: Case) -> Iterator[Diagnostic]:
                 "owned-option",
                 f"the launcher sets `--{key.lstrip('-')}` of {program} itself",
                 place,
-                help=f"take it out: {advice}",
+                help=without(advice),
             )
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from importlib import import_module
 
-from launcher.checks import check
+from launcher.checks import check, spoken
 from launcher.execute.adapters import load
 from launcher.execute.library import Files
 from launcher.model.job import Job
 from launcher.model.library import Library
-from launcher.model.link import Request, link
+from launcher.model.link import Request, Unlinked, link
 from launcher.roles.base import Adapters
 from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Refused, errors
@@ -30,7 +30,11 @@ def library() -> Files:
 
 def checked(request: Request, documents: Library) -> Checked:
     """The job linked and checked. Raises `Refused` where it cannot even be linked."""
-    job = link(documents, request)
+    try:
+        job = link(documents, request)
+    except Unlinked as unlinked:
+        more = spoken(unlinked.job) if unlinked.job is not None else []
+        raise Refused([*unlinked.diagnostics, *more]) from None
     adapters = load(
         (role.manifest.adapter for role in job.roles),
         {role.manifest.adapter: role.place("manifest") for role in job.roles},

@@ -9,6 +9,7 @@ from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.limits import BYTES
 from launcher.text.suggest import nearest
 
+_OTHERWISE = {"it is a pipe": "pipe it in and name it `-`", "it is a directory": "name a file in it"}
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
@@ -77,7 +78,7 @@ def _near(path: Path, name: str) -> str | None:
 def _unreadable(name: str, error: OSError) -> Diagnostic:
     if error.errno == errno.EFBIG:
         return Diagnostic("input-too-large", f"`{name}` cannot be read: {error.strerror}", None)
-    help_ = "pipe it in and name it `-`" if error.strerror == "it is a pipe" else None
+    help_ = _OTHERWISE.get(error.strerror or "")
     reason = error.strerror or str(error)
     return Diagnostic("file-unreadable", f"`{name}` cannot be read: {_lower(reason)}", None, help=help_, exit=2)
 

@@ -1,5 +1,7 @@
 """Linking: recipe, cluster and role manifests become one job, or everything that is wrong with them is said."""
 
+from dataclasses import dataclass
+
 from launcher.model.catalogue import Catalogue
 from launcher.model.equipment import Equipment
 from launcher.model.job import Job
@@ -13,7 +15,7 @@ from launcher.model.staff import Staff
 from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Label, Place, Refused, errors
 
-__all__ = ["Edit", "Request", "link"]
+__all__ = ["Edit", "Request", "Unlinked", "link"]
 
 
 @record
@@ -34,8 +36,15 @@ class Request:
     simulate: bool = False
 
 
+@dataclass(eq=False)
+class Unlinked(Refused):
+    """Refused, and what there is of the job all the same: not all of its roles, images or models."""
+
+    job: Job | None = None
+
+
 def link(library: Library, request: Request) -> Job:
-    """The job that a request means. Raises Refused with all that is wrong."""
+    """The job that a request means. Raises Refused with all that is wrong; Unlinked where roles can be checked yet."""
     linking = Linking(library)
     place = site(linking, request.cluster, request.named)
     edits = (*map(Edit, request.sets), *(Edit(word, unset=True) for word in request.unsets), *request.edits)
@@ -47,9 +56,9 @@ def link(library: Library, request: Request) -> Job:
     if place is not None and not (request.simulate and place.cluster.scheduler == "local"):
         _model(linking, recipe, place)
     options = _options(linking, recipe, place)
-    if place is None or recipe.recipe is None or errors(linking.findings):
+    if place is None or recipe.recipe is None:
         raise Refused(_once(linking.findings))
-    return Job(
+    job = Job(
         recipe=recipe.recipe,
         document=recipe.document,
         cluster=place.cluster,
@@ -61,6 +70,9 @@ def link(library: Library, request: Request) -> Job:
         findings=tuple(linking.findings),
         options=options,
     )
+    if errors(linking.findings):
+        raise Unlinked(_once(linking.findings), job)
+    return job
 
 
 def _locks(linking: Linking, place: Site | None) -> Locks | None:
@@ -101,7 +113,7 @@ def _model(linking: Linking, recipe: Source, place: Site) -> None:
         f"cluster `{place.cluster.name}` has no model alias `{alias}`",
         recipe.origins.place(("model", "path")),
         labels=(label,) if known else (),
-        help=linking.known(alias, known, "model aliases"),
+        help=f"{linking.known(alias, known, 'model aliases')} (a folder is named by its whole path: `/path/to/it`)",
     )
     linking.findings.append(finding)
 

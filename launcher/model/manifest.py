@@ -26,6 +26,12 @@ class Program(Table):
 
     name: str | None = Field(default=None, description="name of the flag catalogue")
     version: str | None = Field(default=None, description="version where recipe, lock and alias table say none")
+    distribution: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Python distribution whose version is the program's, where it is neither its name nor the first of "
+        "`packages`",
+    )
     command: list[str] = Field(
         default=[],
         description="its first words; placeholders: `{python}`, `{ip}`, `{rank}`, `{port.NAME}`, "

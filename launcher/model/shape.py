@@ -1,6 +1,7 @@
 """Whether a table has the shape its model wants, and what is said of it where not: pydantic finds, we speak."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
@@ -83,7 +84,8 @@ def _missing(model: type[Table], path: KeyPath, where: Where) -> Diagnostic:
     key = str(path[-1])
     message = f"`{key}` is missing{_inside(path[:-1])}"
     if path == ("schema",):
-        return Diagnostic("missing-key", message, where((), "value"), help="write `schema = 1` on the first line")
+        place = replace(where((), "value"), offset=0)
+        return Diagnostic("missing-key", message, place, help="write `schema = 1` on the first line")
     described = purpose(model, path)
     return Diagnostic(
         "missing-key",

@@ -135,7 +135,8 @@ class Staff:
         meant = reference(self.linking, self.site, draft) if self.site else None
         setup = preamble(self.linking, draft)
         epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
-        if self.site is None or errors(self.linking.findings):
+        # What is wrong elsewhere hides nothing of this role.
+        if self.site is None or (self.source.recipe is None and errors(self.linking.findings)):
             return None
         kin = self._kin([*table(draft.data, "flags"), *(config or ())], catalogue)
         return _role(self.site, draft, Fixed(meant, found, setup, catalogue, kin, held, post.beside, epp, config or {}))

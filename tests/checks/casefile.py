@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.checks import check
+from launcher.checks import check, spoken
 from launcher.execute.adapters import load
 from launcher.execute.library import Files
 from launcher.model.job import Job
-from launcher.model.link import Edit, Request, link
+from launcher.model.link import Edit, Request, Unlinked, link
 from launcher.roles.base import Adapters
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.report import full
@@ -62,6 +62,8 @@ class Case:
         """What link and check find."""
         try:
             job = self.job(folder)
+        except Unlinked as refused:
+            return [*refused.diagnostics, *(spoken(refused.job) if refused.job else ())]
         except Refused as refused:
             return refused.diagnostics
         return check(job, adapters(job))

@@ -136,7 +136,13 @@ def test_recipes_that_are_not_there(home: Path) -> None:
     with pytest.raises(Refused) as error:
         shelf.recipe("quickstrt")
     assert error.value.diagnostics[0].help == "did you mean `quickstart`?"
-    assert refusal(lambda: shelf.recipe("..")) == ("file-absent", "no shipped recipe is named `..`", 2)
+    for folder in (".", "..", "../shipped"):
+        told = f"`{folder}` cannot be read: it is a directory"
+        assert refusal(lambda: shelf.recipe(folder)) == ("file-unreadable", told, 2)  # noqa: B023
+    for name in ("./quickstart", "quickstart.toml", "some/quickstart"):
+        with pytest.raises(Refused) as error:
+            shelf.recipe(name)
+        assert error.value.diagnostics[0].help == "`quickstart` alone is the shipped recipe"
     assert refusal(lambda: shelf.recipe("a\0.toml"))[::2] == ("file-unreadable", 2)
 
 

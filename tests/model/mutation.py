@@ -60,7 +60,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "config_flags": True,
         "differences": [{"since": "1.2", "about": "waits", "source": "seen with 1.1 and 1.2", "flags": ["wait"]}],
         "image": "eng",
-        "program": {"name": "eng", "version": "1", "command": ["eng"], "needs": ["sh"]},
+        "program": {"name": "eng", "distribution": "engine", "version": "1", "command": ["eng"], "needs": ["sh"]},
         "ports": {"http": {"base": 6100, "step": 32, "span": 2}},
         "env": {"A": "1"},
         "flags": {"a": 1},

@@ -125,7 +125,7 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         "unknown model",
         "model.path = 'tinny'",
         ["unknown-model r.toml:3:14 cluster `site` has no model alias `tinny`"],
-        "did you mean `tiny`?",
+        "did you mean `tiny`? (a folder is named by its whole path: `/path/to/it`)",
     ),
     (
         "unknown image",

@@ -33,6 +33,9 @@ MASKED: list[tuple[str, str]] = [
     (f'\'{{"HF_TOKEN": "{WORD}"}}\'', f'\'{{"HF_TOKEN": "{STARS}"}}\''),
     ('A_SECRET = """one\nand two and\nthree"""', 'A_SECRET = """***\n***********\n*****"""'),
     (f'HF_TOKEN = "{WORD}', f'HF_TOKEN = "{STARS}'),
+    ('MYPASSWORD = "hunter2"', 'MYPASSWORD = "*******"'),
+    (f"MYTOKEN={WORD} APIKEY={WORD}", f"MYTOKEN={STARS} APIKEY={STARS}"),
+    ("serve --dbpasswd hunter2", "serve --dbpasswd *******"),
 ]
 
 PLAIN = [
@@ -46,6 +49,9 @@ PLAIN = [
     "export HF_TOKEN=…",
     "the value of `HF_TOKEN` looks like a secret",
     "token by token, and more of them",
+    'PASSWORD = "EMPTY"',
+    "DB_PASSWORD=no",
+    "password: none, or what you like",
     "first-token-latency = 0.000000000001",
     "hf_short",
 ]
