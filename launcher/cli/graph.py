@@ -11,12 +11,15 @@ def text(plan: Plan) -> str:
     """The way of a request, left to right: client, the step that owns the public port, what is behind it."""
     front, behind, asked = _front(plan), [" ─▶ ".join(way) for way in _behind(plan)], _asked(plan)
     head = f"client ──{shown(plan.url)}──▶ {front}" + (f" (asks {', '.join(asked)})" if asked else "")
+    beside, after = _beside(plan), [step.name for step in plan.steps if not step.lasting]
+    more = [f"beside it ─▶ {', '.join(beside)}"] if beside else []
+    more += [f"once ready ─▶ {name} ─▶ {front}" for name in after]
     if not behind:
-        return head
+        return "\n".join([head, *more])
     lines = [f"{_tee(index, len(behind))}─▶ {label}" for index, label in enumerate(behind)]
     first = _first(plan)
     below = [f"prompts first ─▶ one of {', '.join(first)}"] if first else []
-    return "\n".join([f"{head} ─{lines[0]}", *(f"{' ' * len(head)}  {line}" for line in lines[1:]), *below])
+    return "\n".join([f"{head} ─{lines[0]}", *(f"{' ' * len(head)}  {line}" for line in lines[1:]), *below, *more])
 
 
 def mermaid(plan: Plan) -> str:
@@ -27,6 +30,11 @@ def mermaid(plan: Plan) -> str:
         before = f'proxy{index}["{way[0]}"] --> ' if len(way) > 1 else ""
         lines.append(f'    front --> {before}worker{index}["{way[-1]}"]')
         lines += [f'    proxy{index} --> first{number}["{label}"]' for number, label in enumerate(_first(plan))]
+    lines += [f'    beside{index}["{label}"]' for index, label in enumerate(_beside(plan))]
+    lines += [
+        f'    after{index}["{step.name}"] -. "once ready" .-> front'
+        for index, step in enumerate(step for step in plan.steps if not step.lasting)
+    ]
     return "\n".join(lines)
 
 
@@ -82,6 +90,18 @@ def _first(plan: Plan) -> list[str]:
         f"{endpoint.name} :{_port(endpoint.url)}"
         for endpoint in plan.endpoints
         if proxied and endpoint.mode == "prefill"
+    ]
+
+
+def _beside(plan: Plan) -> list[str]:
+    """Services that requests do not come by, each with its first port."""
+    workers = {endpoint.role for endpoint in plan.endpoints}
+    proxies = {way[0].partition(" ")[0] for way in _behind(plan) if len(way) > 1}
+    seen = {_front(plan), *_asked(plan), *proxies}
+    return [
+        " :".join([step.name, *map(str, [*step.ports.values()][:1])])
+        for step in plan.steps
+        if step.lasting and step.role not in workers and step.name not in seen
     ]
 
 

@@ -26,7 +26,7 @@ from launcher.execute.site import Asked, Site, allocation, fitted, site
 from launcher.execute.world import Real, World
 from launcher.model.job import Job
 from launcher.plan.plan import plan
-from launcher.plan.step import Plan
+from launcher.plan.step import Plan, Step
 from launcher.render.script import render
 from launcher.run.job import bind_known
 from launcher.run.prepare import slots
@@ -152,17 +152,24 @@ def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:
 def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
     """What runs, and how to ask it something."""
     bound: Plan = bind_known(prepared.plan, slots(str(run.path)))
-    urls = {endpoint.name: endpoint.url for endpoint in bound.endpoints}
-    front = bound.url.rpartition(":")[2]
-    rows = [
-        (step.name, step.role, urls.get(step.name) or (bound.url if front in map(str, step.ports.values()) else ""))
-        for step in bound.steps
-    ]
-    yield table(("step", "role", "url"), rows)
+    yield table(("step", "role", "url"), [(step.name, step.role, _address(bound, step)) for step in bound.steps])
     yield ""
     body = json.dumps({"model": bound.served_name, "messages": [{"role": "user", "content": "hello"}]})
     yield f"{bound.served_name} is ready at {bound.url}"
     yield f"curl {bound.url}/v1/chat/completions -H 'content-type: application/json' -d {shlex.quote(body)}"
+
+
+def _address(bound: Plan, step: Step) -> str:
+    """Where a step is called; empty for what is not, as the other servers of a worker."""
+    front = bound.url.rpartition(":")[2]
+    if front in map(str, step.ports.values()):
+        return bound.url
+    known = {endpoint.name: endpoint.url for endpoint in bound.endpoints}
+    if step.name in known or any(endpoint.role == step.role for endpoint in bound.endpoints):
+        return known.get(step.name, "")
+    name, port = next(iter(step.ports.items()), ("", 0))
+    scheme = "http://" if name == "http" else ""
+    return f"{scheme}{step.env['LAUNCH_IP']}:{port}" if port else ""
 
 
 def _made(world: World, prepared: Prepared, kind: Runs, terminal: Terminal) -> Run:

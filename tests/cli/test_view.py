@@ -1,6 +1,7 @@
 """A plan as people see it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -157,6 +158,19 @@ flowchart LR
     front --> worker1["worker-1 :6132"]
     front --> worker2["worker-2 :6164"]"""
     )
+
+
+def test_graph_of_services_and_a_benchmark() -> None:
+    cache = Step("cache-0", "cache", (0,), ("redis",), ports={"tcp": 6379})
+    quiet, load = Step("probe-0", "probe", (0,), ("x",)), Step("load", "load", (0,), ("y",), lasting=False)
+    whole = replace(PLAN, steps=(*PLAN.steps, cache, quiet, load))
+    front = graph.text(PLAN).partition("──▶ ")[2].partition(" ")[0]
+    assert graph.text(whole).removeprefix(graph.text(PLAN)) == (
+        f"\nbeside it ─▶ cache-0 :6379, probe-0\nonce ready ─▶ load ─▶ {front}"
+    )
+    assert graph.mermaid(whole).splitlines()[-3:] == [
+        '    beside0["cache-0 :6379"]', '    beside1["probe-0"]', '    after0["load"] -. "once ready" .-> front',
+    ]  # fmt: skip
 
 
 def test_graph_without_a_router() -> None:
