@@ -21,7 +21,6 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,7 +107,7 @@ class Files:
         if beside is None and name == STDIN:
             document = self._piped()
         elif _is_path(name):
-            document = self._file(name, beside)
+            document = self._document(*self._located(name, beside))
         else:
             document = self._named(name)
         if beside is None:
@@ -251,17 +250,6 @@ class Files:
         help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: {own}"
         raise Refused([Diagnostic("file-absent", f"no shipped recipe is named `{name}`", None, help=help_, exit=2)])
 
-    def _file(self, name: str, beside: Document | None) -> Document:
-        """A recipe of the user's; where there is none of that name, perhaps a shipped one was meant."""
-        try:
-            return self._document(*self._located(name, beside))
-        except Refused as refused:
-            stem = Path(name).name.removesuffix(".toml")
-            if stem not in self.recipes():
-                raise
-            help_ = f"`{stem}` alone is the shipped recipe"
-            raise Refused([replace(one, help=one.help or help_) for one in refused.diagnostics]) from None
-
     def _located(self, name: str, beside: Document | None) -> tuple[Path, str]:
         """Path of a file that a document (or the command line) names, and what to call it."""
         if beside is None or beside not in self._homes:
@@ -287,7 +275,7 @@ class Files:
         except (OSError, RuntimeError, ValueError):
             place = path
         if place not in self._documents:
-            document = parse(name, reading.document_text(path, name))
+            document = parse(name, reading.document_text(path, name, self.recipes))
             self._documents[place], self._homes[document] = document, path.parent
         return self._documents[place]
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -53,12 +54,13 @@ def _large(path: Path) -> OSError:
     return OSError(errno.EFBIG, f"it has more than {BYTES} bytes", str(path))
 
 
-def document_text(path: Path, name: str) -> str:
-    """The same of a document called `name`; raises Refused instead, without a place."""
+def document_text(path: Path, name: str, recipes: Callable[[], Sequence[str]] = tuple) -> str:
+    """The same of a document called `name`; raises Refused instead, without a place. `recipes` are the shipped ones."""
     try:
         return text(path)
     except FileNotFoundError:
-        help_ = _near(path, name)
+        stem = path.name.removesuffix(".toml")
+        help_ = _near(path, name) or (f"`{stem}` alone is the shipped recipe" if stem in recipes() else None)
         raise Refused([Diagnostic("file-absent", f"`{name}` does not exist", None, help=help_, exit=2)]) from None
     except OSError as error:
         raise Refused([_unreadable(name, error)]) from None
