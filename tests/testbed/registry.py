@@ -109,6 +109,8 @@ class Proxy:
     """Whether it wants tokens, as registries on the internet do; its own `/token` gives them."""
     login: tuple[str, str] | None = None
     """Who gets tokens; None: anybody."""
+    token: bytes = b""
+    """What `/token` answers with instead."""
     seen: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
 
     def paths(self, method: str = "") -> list[str]:
@@ -181,7 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
             login = self.proxy.login
             fine = login is None or shown == httpx.BasicAuth(*login)._auth_header
             token = {"token": f"for {url.params['scope']} at {url.params['service']}"}
-            self._answer(200 if fine else 401, {}, json.dumps(token if fine else {}).encode(), Fault(""))
+            body = self.proxy.token or json.dumps(token if fine else {}).encode()
+            self._answer(200 if fine else 401, {}, body, Fault(""))
             return True
         name = url.path.removeprefix("/v2/").rpartition("/")[0].rpartition("/")[0]
         scope = f"repository:{name}:pull"

@@ -18,7 +18,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     world = Real()
     name, place = arguments.chosen(args)
     site = aliases.read(name, place)
-    wanted = locks.wanted(site, args.alias)
+    wanted = locks.wanted(site, args.alias, locks.every(site))
     found, findings = locks.asked(world, site, wanted, hashed=True, told=terminal.status)
     if findings:
         raise Refused(findings)

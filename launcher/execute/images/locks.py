@@ -1,7 +1,7 @@
 """`launch.lock`: made, compared, and written under a lock of its own."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from launcher.execute.library import Files
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
+from launcher.model.cluster import ARCHITECTURES
 from launcher.model.facts import Answer, Header, Tag
 from launcher.model.linking import Linking
 from launcher.model.lock import FILE, Lock, LockedImage
@@ -33,9 +34,10 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """An alias that can be locked: what it means for the cluster's nodes, and where that is written."""
+    """An alias that can be locked: what it means for nodes of `arch` (None: nobody says), and where that is written."""
 
     alias: str
+    arch: str | None
     reference: str
     question: Tag | Header
     place: Place
@@ -57,8 +59,22 @@ def read(file: Path) -> Lock | None:
     return found
 
 
-def wanted(site: Site, aliases: Sequence[str] = ()) -> list[Wanted]:
-    """Those of a cluster's aliases, or all. Raises Refused for one that it does not have."""
+def every(site: Site) -> Mapping[str, Sequence[str | None]]:
+    """Alias → architectures: that of the cluster's nodes, and those that it has references of its own for."""
+    own = {
+        name: [arch for arch in ARCHITECTURES if getattr(image, arch)] for name, image in site.cluster.images.items()
+    }
+    first = (site.cluster.arch,) if site.cluster.arch else ()
+    return {name: tuple(dict.fromkeys((*first, *arches))) or (None,) for name, arches in own.items()}
+
+
+def wanted(
+    site: Site, aliases: Sequence[str] = (), arches: Mapping[str, Sequence[str | None]] | None = None
+) -> list[Wanted]:
+    """Those of a cluster's aliases, or all; for its own nodes where `arches` does not say for which.
+
+    Raises Refused for one that it does not have.
+    """
     cluster = site.cluster
     for alias in aliases:
         if alias not in cluster.images:
@@ -68,12 +84,14 @@ def wanted(site: Site, aliases: Sequence[str] = ()) -> list[Wanted]:
     found = []
     for alias in aliases or sorted(cluster.images):
         image = cluster.images[alias]
-        key, text = image.key(cluster.arch), image.meant(cluster.arch)
-        question = about(text, site.cluster, programs, packages) if text is not None else None
-        if key is not None and text is not None and question is not None:
-            whole = ("images", alias, key)
-            place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
-            found.append(Wanted(alias, text, question, place))
+        for arch in (arches or {}).get(alias, (cluster.arch,)):
+            key, text = image.key(arch), image.meant(arch)
+            nodes = cluster.model_copy(update={"arch": arch})
+            question = about(text, nodes, programs, packages) if text is not None else None
+            if key is not None and text is not None and question is not None:
+                whole = ("images", alias, key)
+                place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
+                found.append(Wanted(alias, arch, text, question, place))
     return found
 
 
@@ -89,13 +107,13 @@ def asked(
         if answer.image is None:
             findings.append(_refused(one, answer))
             continue
-        arch = answer.image.arch or site.cluster.arch
+        arch = answer.image.arch or one.arch
         if arch not in ("x86_64", "aarch64"):
             message = f"nobody says for which nodes the image `{one.alias}` is"
             findings.append(Diagnostic("image-architecture", message, one.place, help="say `arch` in the cluster file"))
             continue
-        if site.cluster.arch and arch != site.cluster.arch:
-            message = f"the image `{one.alias}` is for {arch}, and the nodes are {site.cluster.arch}"
+        if one.arch and arch != one.arch:
+            message = f"the image `{one.alias}` is for {arch}, and the nodes are {one.arch}"
             findings.append(Diagnostic("image-of-other-nodes", message, one.place, exit=4))
             continue
         sha256 = digest(Path(one.question.path), told) if hashed and isinstance(one.question, Header) else None

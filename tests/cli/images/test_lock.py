@@ -143,6 +143,35 @@ def test_a_file_that_changes(launch: Program) -> None:
     assert lock(launch, "verify")[0] == 0  # the same bytes, whenever they were written
 
 
+def test_every_architecture_that_is_locked_is_verified(launch: Program, served: Served) -> None:
+    host = served.host
+    one, other = (oci.image([SHELL], arch=arch, config=ENV) for arch in ("amd64", "arm64"))
+    served.pusher.push("l/x86", "1", one)
+    served.pusher.push("l/arm", "1", other)
+    both = f'{{ x86_64 = "{host}/l/x86:1", aarch64 = "{host}/l/arm:1" }}'
+    (launch.home / "site.toml").write_text(
+        f'schema = 1\nname = "site"\nruntime = "pyxis"\narch = "x86_64"\n[images]\nengine = {both}\n'
+    )
+    assert lock(launch, "lock")[2] == "2 images of cluster `site` in `launch.lock`\n"
+    rows = tomllib.loads((launch.home / "launch.lock").read_text())["image"]
+    assert [(row["arch"], row["manifest"]) for row in rows] == [("aarch64", other.digest), ("x86_64", one.digest)]
+    assert lock(launch, "verify") == (0, "", "all as locked\n")
+    moved = oci.image([SHELL], arch="arm64", config={**ENV, "User": "other"})
+    served.pusher.push("l/arm", "1", moved)
+    for verb, code in (("verify", 4), ("diff", 1)):
+        status, out, _ = lock(launch, verb, "engine")
+        assert (status, "x86_64" in out) == (code, False)
+        assert ["engine", "(aarch64)", "user", "app", "other"] in [line.split() for line in out.splitlines()]
+    assert check(launch)[0] in (0, 5)  # the cluster's own nodes are x86-64
+    # An alias of both by one reference, locked for both.
+    push(served, "one")
+    site(launch, f"{host}/l/engine:1")
+    assert lock(launch, "lock")[0] == 0
+    rows = tomllib.loads((launch.home / "launch.lock").read_text())["image"]
+    assert [row["reference"].rpartition("/")[2] for row in rows] == ["arm:1", "engine:1"]
+    assert lock(launch, "verify")[0] == 4  # of the other nothing is said any more by its reference
+
+
 def test_what_cannot_be_locked(launch: Program, served: Served) -> None:
     site(launch, f"{served.host}/l/engine:9")
     status, _, err = lock(launch, "lock")

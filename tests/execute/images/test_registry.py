@@ -230,6 +230,15 @@ def test_a_password(closed: Served, tmp_path: Path) -> None:
     assert client({"APPTAINER_CONFIGDIR": str(tmp_path)}).digest(wanted) == digest
 
 
+def test_a_token_server_that_never_ends(front: Proxy, pushed: Mapping[str, Any]) -> None:
+    front.bearer, front.token = True, b" " * (5 << 20)
+    with pytest.raises(Failure, match="answers with a document of more than 4194304 bytes"):
+        client().digest(named(front.host, "t/both:1"))
+    front.token = b"<html>"
+    with pytest.raises(Failure, match="answers 200 and no token"):
+        client().digest(named(front.host, "t/both:1"))
+
+
 @pytest.mark.parametrize("login", [None, (USER, PASSWORD)])
 def test_tokens(front: Proxy, pushed: Mapping[str, Any], login: tuple[str, str] | None) -> None:
     front.bearer, front.login = True, login
