@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from launcher.checks.survey import LOGIN, Entry, Rule, Subject
+from launcher.images.importing import SQUASH
 from launcher.images.reference import HUB, Reference, number, parse
 from launcher.model.survey import Told
 from launcher.text.diagnostic import Diagnostic, Severity
@@ -96,6 +97,24 @@ def squashfuse(subject: Subject) -> Iterator[Entry]:
         yield subject.entry(("pyxis", "squashfuse"), str(here).lower(), fits=fits, better=better)
 
 
+def compressor(subject: Subject) -> Iterator[Entry]:
+    """What image files of the store may be compressed by: enroot unpacks them by `unsquashfs`."""
+    store = subject.site.cluster.store
+    for told in _told(subject):
+        if not told.compressors or subject.site.cluster.runtime != "pyxis":
+            continue
+        key, here = ("store", "compressor"), ", ".join(told.compressors)
+        said = store.compressor if store is not None else None
+        if said is None or said in told.compressors:
+            yield Entry(key, subject.said(*key) or "", here, "noted" if subject.said(*key) is None else "same")
+            continue
+        better = next((name for name in SQUASH if name in told.compressors), None)
+        message = f"`unsquashfs` of {told.node} reads no image compressed by {said}"
+        advice = f'`compressor = "{better}"` is what starts containers quickest of what it reads' if better else None
+        finding = Diagnostic("cluster-differs", message, subject.place(*key), help=advice)
+        yield Entry(key, said, here, "differs", better, finding)
+
+
 def folders(subject: Subject) -> Iterator[Entry]:
     """Folders that runs write in, and the store of images."""
     for told in _told(subject):
@@ -174,5 +193,5 @@ def _told(subject: Subject) -> Iterator[Told]:
         yield subject.survey.told
 
 
-NODE: Sequence[Rule] = (arch, python, runtime, interface, driver, squashfuse, folders, files, credentials)
+NODE: Sequence[Rule] = (arch, python, runtime, interface, driver, squashfuse, compressor, folders, files, credentials)
 """What only a compute node tells."""

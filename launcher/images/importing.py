@@ -14,12 +14,12 @@ from launcher.images.reference import HUB, Reference, address, fault, number
 
 SQUASH: Mapping[str, str] = {
     "zstd": "-comp zstd -Xcompression-level 1",
+    "lz4": "-comp lz4",
     "gzip": "-comp gzip -Xcompression-level 1",
     "lzo": "-comp lzo -Xalgorithm lzo1x_1",
-    "lz4": "-comp lz4",
     "xz": "-comp xz",
 }
-"""Compressor → options of `mksquashfs`."""
+"""Compressor → options of `mksquashfs`; those first by which containers start quickest (`benchmarks/images.md`)."""
 
 FILE = ".credentials"
 """The file in enroot's folder of configuration (`ENROOT_CONFIG_PATH`) that has its logins."""

@@ -37,7 +37,7 @@ class Told:
     `pythons` are others (path → version). `interfaces` has the IPv4 address of each, perhaps empty. `programs` has
     what those that are there said of their version. `missing` are paths that are not there, `closed` the keys of
     folders that cannot be written to, and `shared` tells of keys of folders whether they are the same as here.
-    `plugstack` has the lines of pyxis in plugstack.conf.
+    `plugstack` has the lines of pyxis in plugstack.conf, `compressors` those of image files that can be unpacked.
     """
 
     node: str
@@ -52,6 +52,7 @@ class Told:
     credentials: tuple[Credentials, ...] = ()
     namespaces: bool = True
     shared: Mapping[str, bool] = field(default_factory=dict)
+    compressors: tuple[str, ...] = ()
 
 
 @record
@@ -86,6 +87,7 @@ def told(answer: Mapping[str, Any]) -> Told:
         credentials=tuple(own),
         namespaces=bool(answer["namespaces"]),
         shared=dict(answer["shared"]),
+        compressors=tuple(map(str, answer["compressors"])),
     )
 
 

@@ -28,6 +28,7 @@ TOLD = Told(
     programs={"enroot": "4.1.2", "nvidia-smi": "580.95.05, NVIDIA GB300"},
     plugstack=("required spank_pyxis.so use_squashfuse=1",),
     shared={"runs": True, "store.path": True},
+    compressors=("gzip", "lzo", "lz4"),
 )
 SURVEY = Survey(
     slurm="24.11.5",
@@ -105,6 +106,10 @@ def told(**more: Any) -> Survey:
         ("interface", {"interface": "eth9"}, "differs", None),
         ("pyxis.squashfuse", {}, "unsaid", True),
         ("pyxis.squashfuse", {"pyxis": {"squashfuse": False}}, "differs", True),
+        ("store.compressor", {}, "noted", None),
+        ("store.compressor", {"store": {"path": "/s"}}, "differs", "lz4"),
+        ("store.compressor", {"store": {"path": "/s", "compressor": "gzip"}}, "same", None),
+        ("store.compressor", {"store": {"path": "/s", "compressor": "xz"}}, "differs", "lz4"),
         ("runs", {"runs": "/r"}, "same", None),
         ("store.path", {"store": {"path": "/s"}}, "same", None),
     ],

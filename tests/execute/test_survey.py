@@ -178,3 +178,24 @@ def test_credentials_that_are_none(tmp_path: Path, text: str, monkeypatch: pytes
 
 def test_the_program_runs_on_the_oldest_python_a_node_may_have() -> None:
     ast.parse(Path(node.__file__).read_text(), feature_version=(3, 6))
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        # squashfs-tools 4.4 of RHEL 8 on standard error, 4.5.1 of Debian between other sections; none at all.
+        ("UNSQUASHFS: [options]\n\nDecompressors available:\n\tgzip\n\tlzo\n\txz\n", ["gzip", "lzo", "xz"]),
+        ("Decompressors available:\n\tgzip\n\tzstd (v1)\n\nExit status:\n  0\n", ["gzip", "zstd"]),
+        ("usage: unsquashfs\n", []),
+    ],
+)
+def test_what_image_files_may_be_compressed_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, found: list[str]
+) -> None:
+    program = tmp_path / "unsquashfs"
+    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}END\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert node.compressors() == found
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert node.compressors() == []

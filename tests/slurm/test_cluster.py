@@ -39,6 +39,8 @@ def test_a_site_is_told_key_by_key(site: Site) -> None:
     assert found["python"] == (sys.executable, f"{version} on node1", "same")
     assert found["arch"][1] == os.uname().machine
     assert found["runs"][1:] == ("shared with node1", "same")
+    assert found["store.compressor"][0] is None
+    assert {"zstd", "lz4", "gzip", "lzo", "xz"} <= set(found["store.compressor"][1].split(", "))
     assert not list((site.folder / "alice").glob("**/.launch-doctor-*"))
     assert "cluster-incomplete" in done.stderr
 

@@ -3,10 +3,14 @@
 import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 from launcher.cli import arguments
+from launcher.cli.images import storing
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import aliases
+from launcher.execute.images import aliases, inspect, sif
+from launcher.execute.images.failure import Failure
+from launcher.execute.world import Real
 from launcher.images.meaning import Meaning, meaning
 from launcher.model.cluster import ARCHITECTURES, Image
 from launcher.model.site import Site
@@ -48,12 +52,39 @@ def _lines(alias: str, key: str, each: Meaning, found: Site) -> Iterator[str]:
     rows += [("reference", each.written), ("kind", each.kind), *each.words]
     if each.registry:
         rows.append(("registry", each.registry))
+    rows += _file(each, image)
     if image:
         rows += [("versions", f"{program} {version}") for program, version in sorted(image.versions.items())]
         rows.append(("written in", _where(alias, key, found)))
     if each.fault:
         rows.append(("unusable", each.fault))
     yield from (f"{name:<10}  {value}" for name, value in rows)
+
+
+def _file(each: Meaning, image: Image | None) -> Iterator[tuple[str, str]]:
+    """What lies there, where it is a file that is seen here."""
+    if not each.written.startswith("/") or (image is not None and image.where == "compute"):
+        return
+    try:
+        found = inspect.file(Path(each.written))
+    except Failure as failure:
+        yield "file", failure.message
+        return
+    head = found.header
+    arch = f", {head.arch}" if head.arch else ""
+    yield "file", f"{head.kind}, {storing.size(found.size)}, {head.compressor}{arch}"
+    told = sif.inspect(Real(), found.path) if head.kind == "sif" else None
+    for name, label in _LABELS if told is not None else ():
+        if told is not None and label in told.labels:
+            yield name, told.labels[label]
+
+
+_LABELS = (
+    ("built", "org.label-schema.build-date"),
+    ("from", "org.label-schema.usage.singularity.deffile.from"),
+    ("by", "org.label-schema.usage.apptainer.version"),
+)
+"""What Apptainer notes of a build."""
 
 
 def _where(alias: str, key: str, found: Site) -> str:

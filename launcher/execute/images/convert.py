@@ -9,6 +9,7 @@ code 4.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ from launcher.execute.images.squash import Squash
 from launcher.images.oci import Layer
 
 FAILED = 4
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 1 << 20
 
 Told = Callable[[int], None]
@@ -108,7 +110,8 @@ def main(argv: Sequence[str]) -> int:
         return FAILED
     except OSError as error:
         text = f"`{error.filename or order.out}`: {(error.strerror or str(error)).lower()}"
-        _say({"failure": {"kind": "faulty", "message": text, "advice": None}})
+        kind = "full" if error.errno in NO_ROOM else "faulty"
+        _say({"failure": {"kind": kind, "message": text, "advice": None}})
         return FAILED
     return 0
 

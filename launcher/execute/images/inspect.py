@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.execute.images import sif
 from launcher.execute.images.failure import Failure
 from launcher.execute.world import World
 from launcher.images import header, look
@@ -52,13 +53,14 @@ def file(path: Path) -> File:
 
 
 def inspect(world: World, path: Path, programs: Sequence[str] = (), packages: Sequence[str] = ()) -> Image:
-    """What the file holds. Without `unsquashfs` that is what its header says alone. Raises Failure."""
+    """What the file holds; without `unsquashfs` what its header says, and of a SIF Apptainer. Raises Failure."""
     whole = file(path)
     wanted = tuple(dict.fromkeys((*programs, look.SHELL)))
     texts, sampled, listed = _looked(world, whole, look.patterns(wanted, packages))
     env = look.environment(texts)
     if listed is None:
-        return Image(whole.size, arch=whole.header.arch, mtime=whole.mtime)
+        told = sif.inspect(world, path) if whole.header.kind == "sif" else None
+        return Image(whole.size, arch=whole.header.arch, env=told.env if told else (), mtime=whole.mtime)
     outside = [folder for folder in _path(env) if folder.strip("/") not in look.FOLDERS]
     if outside:
         again = _listed(world, whole, [f"{folder.strip('/')}/{name}" for folder in outside for name in wanted])

@@ -7,12 +7,14 @@ file and Apptainer needs no login. Temporary files go where the image goes: `/tm
 import json
 import secrets
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.world import World
-from launcher.images import oci
+from launcher.images import look, oci
 from launcher.run import files
 
 BLOBS = "blobs/sha256"
@@ -59,6 +61,30 @@ def check(status: int, said: str) -> None:
     """Raises Failure where it failed."""
     if status != 0:
         raise Failure("faulty", f"Apptainer could not build the image: {'; '.join(said.strip().splitlines()[-3:])}")
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What a SIF says of itself: `env` are `NAME=VALUE`."""
+
+    env: tuple[str, ...]
+    labels: Mapping[str, str]
+
+
+def inspect(world: World, path: Path) -> Inspected | None:
+    """By Apptainer, told by spython; None where it is not here, or cannot read the file."""
+    name = program(world)
+    if name is None:
+        return None
+    command = [name, "inspect", "--json", "--labels", "--environment", str(path)]
+    done = import_module("spython.utils").run_command(command, capture=True, quiet=True, environ=dict(world.environ))
+    try:
+        told = json.loads("".join(done["message"]))["data"]["attributes"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    texts = [(path.lstrip("/"), str(text)) for path, text in (told.get("environment") or {}).items()]
+    labels = {str(key): str(value) for key, value in (told.get("labels") or {}).items()}
+    return Inspected(look.environment(texts), labels)
 
 
 def arrange(folder: Path, documents: tuple[bytes, bytes]) -> None:

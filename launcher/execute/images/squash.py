@@ -11,6 +11,7 @@ writes lz4 that no `unsquashfs` reads.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -133,14 +134,19 @@ class Squash:
         if self._process is not None:
             self._process.wait()
         text = self._text()
+        if re.search(r"No space left|ENOSPC|quota", text, re.IGNORECASE):
+            return full(self.out.parent, text)
         advice = None
-        if "No space left" in text or "ENOSPC" in text:
-            advice = f"make room in `{self.out.parent}`"
-        elif "invalid option" in text:
+        if "invalid option" in text:
             advice = "squashfs-tools 4.5 or newer, or squashfs-tools-ng, are wanted"
         return Failure(
             "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
         )
+
+
+def full(folder: Path, text: str) -> Failure:
+    """No room for the file."""
+    return Failure("full", f"`{folder}` has no room left: {text}", "`launch images prune` makes room")
 
 
 def _quietly(call: Callable[[], None]) -> None:

@@ -14,10 +14,12 @@ from typing import Any
 
 from launcher.execute.held import Held, held
 from launcher.execute.images import inspect
+from launcher.execute.images.convert import NO_ROOM
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.locks import digest
 from launcher.execute.images.make import BLOBS, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.images.squash import full
 from launcher.execute.world import World
 from launcher.images.reference import Reference
 from launcher.run import files
@@ -84,6 +86,10 @@ class Store:
                 with held(self.world, lock, what, PATIENCE, self.told) as handle:
                     if not self._good(path):
                         self._make(wanted, remote, path, handle)
+            except OSError as error:
+                if error.errno not in NO_ROOM:
+                    raise
+                raise full(self.folder, (error.strerror or str(error)).lower()) from error
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)

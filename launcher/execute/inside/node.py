@@ -41,6 +41,7 @@ def look(order: Dict[str, Any]) -> Dict[str, Any]:
         "programs": {name: text for name, text in ((name, said(words)) for name, words in _PROGRAMS.items()) if text},
         "missing": [path for path in order["paths"] if not os.path.exists(path)],
         "closed": [name for name, path in order["folders"].items() if not os.access(above(path), os.W_OK | os.X_OK)],
+        "compressors": compressors(),
         "plugstack": list(plugstack(order["plugstack"])) if order["plugstack"] else [],
         "credentials": list(credentials()),
         "namespaces": namespaces(),
@@ -58,6 +59,24 @@ def said(words: List[str]) -> str:
         return ""
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     return lines[0].strip() if done.returncode == 0 and lines else ""
+
+
+def compressors() -> List[str]:
+    """What `unsquashfs` reads, by which enroot unpacks images; nothing where it is not there."""
+    try:
+        done = subprocess.run(
+            ["unsquashfs", "-help"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    # Of squashfs-tools 4.3 to 4.6 a line each, indented; its exit code differs.
+    text = done.stdout.decode("utf-8", "replace")
+    found = re.search(r"^Decompressors available:\n((?:[ \t]+\w.*\n?)+)", text, re.MULTILINE)
+    return [line.split()[0] for line in found.group(1).splitlines()] if found else []
 
 
 def pythons() -> Dict[str, str]:

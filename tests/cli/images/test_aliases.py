@@ -72,7 +72,7 @@ def test_a_lower_file_shines_through(launch: Program) -> None:
         ),
         ("vllm", 0, ["registry    registry-1.docker.io", "written in  "]),
         ("vlm", 2, []),
-        ("/i/x.sif", 4, ["kind        SIF file", "apptainer   /i/x.sif"]),
+        ("/i/x.sif", 4, ["kind        SIF file", "apptainer   /i/x.sif", "file        `/i/x.sif` does not exist"]),
         ("Upper/x", 4, ["kind        no reference"]),
         ("dockerd://x", 0, ["kind        image of Docker on the nodes"]),
     ],

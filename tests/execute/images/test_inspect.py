@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from launcher.execute.images import sif
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.inspect import inspect
 from launcher.execute.world import Real
 from launcher.images.header import machine
-from tests.testbed import apptainer, image
+from tests.testbed import apptainer, image, oci
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,30 @@ def test_a_sif(tmp_path: Path) -> None:
     cut.write_bytes(whole.read_bytes()[:-5000])
     with pytest.raises(Failure, match="is truncated"):
         inspect(Real(), cut)
+
+
+def test_a_sif_by_apptainer_where_nothing_else_reads_it(tmp_path: Path) -> None:
+    layout = tmp_path / "layout"
+    config = {"Env": ["PATH=/opt/x:/bin", "COMMON=ours"], "Labels": {"a": "b"}}
+    made = oci.image([[oci.Entry("bin/sh", b"#", mode=0o755)]], config=config)
+    for digest, body in made.blobs.items():
+        (layout / sif.BLOBS).mkdir(parents=True, exist_ok=True)
+        (layout / sif.BLOBS / digest.removeprefix("sha256:")).write_bytes(body)
+    sif.arrange(layout, (made.manifest, made.blobs[made.config]))
+    program = apptainer.apptainer()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/apptainer").symlink_to(program)
+    world = Real({"PATH": f"{tmp_path}/bin", "HOME": str(tmp_path)})
+    sif.build(Real({**world.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}), layout, tmp_path / "a.sif")
+    found = inspect(world, tmp_path / "a.sif", ("sh",))
+    assert (found.shell, found.env) == (None, ("PATH=/opt/x:/bin", "COMMON=ours"))
+    told = sif.inspect(world, tmp_path / "a.sif")
+    assert told is not None
+    assert told.labels["a"] == "b"
+    assert told.labels["org.label-schema.usage.apptainer.version"] == "1.4.5"
+    (tmp_path / "b.sif").write_text("no image")
+    assert sif.inspect(world, tmp_path / "b.sif") is None
+    assert sif.inspect(Real({"PATH": "/nonexistent"}), tmp_path / "a.sif") is None
 
 
 def test_without_unsquashfs_the_header_tells_what_it_can(tiny: Path) -> None:
