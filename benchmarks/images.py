@@ -1,46 +1,82 @@
-"""Images: what checks cost on a registry far away, and making a `.sqsh` beside skopeo, umoci and mksquashfs.
+"""Images: what checks cost on a registry far away; making a `.sqsh` beside skopeo, umoci, mksquashfs and enroot.
 
     python -m benchmarks.images [MEBIBYTES]
 
-As root: the peers unpack owners. The image is made of this machine's own files, in many layers. Prints what is in
-`images.md`.
+As root: the peers unpack owners, and a Slurm of one node starts a step from each file. The image is made of this
+machine's own files, in many layers. Prints what is in `images.md`.
 """
 
-import hashlib
+import contextlib
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from benchmarks.measure import cost
+import psutil
+
+from benchmarks.measure import Cost, cost
 from launcher.execute.images import answers
 from launcher.model.facts import Tag
-from tests.testbed import oci, registry
+from tests.slurm.test_image_store import layer
+from tests.testbed import image, oci, plugin, registry, slurm
+from tests.testbed.bed import Bed
+from tests.testbed.layout import Layout
 from tests.testbed.registry import Served
 
 MEBIBYTES = 1024
 LAYERS = 8
 FOLDERS = (Path("/usr/lib"), Path(sys.prefix), Path(sys.base_prefix), Path("/usr/share"), Path("/usr/bin"))
 FAR = 0.05
+ROUNDS = 3
+COMPRESSORS = ("zstd", "lz4", "gzip")
+ENROOT = ("-comp", "lzo", "-noD", "-all-root")
+"""What enroot gives to `mksquashfs` unless told otherwise."""
+
+SITE = """\
+schema = 1
+name = "site"
+runtime = "pyxis"
+[store]
+path = "{folder}"
+compressor = "{compressor}"
+"""
 
 
 @dataclass(frozen=True)
 class Made:
-    """One way to a `.sqsh`: seconds, peak memory of its largest process in MB, the file, seconds to unpack it."""
+    """One way to a `.sqsh`: seconds, CPU seconds, peak memory of all its processes in MB, MB written and of the file;
+    seconds and CPU seconds to unpack it, seconds to start a step from it.
+    """
 
     way: str
     wall: float
+    cpu: float
     peak: float
-    size: int
+    written: float
+    size: float
     unpack: float
+    unpack_cpu: float
+    start: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """Commands, one after another, and the file they make."""
+
+    name: str
+    commands: Sequence[Sequence[str]]
+    out: str
+    env: Mapping[str, str]
 
 
 def layers(mebibytes: int) -> Iterator[bytes]:
@@ -65,56 +101,110 @@ def _files() -> Iterator[Path]:
             yield from (path for name in names if not (path := Path(parent) / name).is_symlink() and path.is_file())
 
 
-def unpacked(image: Path, scratch: Path) -> float:
-    """Seconds that `unsquashfs` takes, as for each step of a node."""
+def unpacked(image: Path, scratch: Path) -> Cost:
+    """What `unsquashfs` costs, as for each step of a node: the median of some times."""
     root = scratch / "root"
-    began = time.perf_counter()
-    words = ["unsquashfs", "-no-progress", "-quiet", "-dest", str(root), str(image)]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    took = time.perf_counter() - began
-    shutil.rmtree(root)
-    return took
+    found = []
+    for _ in range(ROUNDS):
+        found.append(cost(["unsquashfs", "-no-progress", "-quiet", "-dest", str(root), str(image)]))
+        shutil.rmtree(root)
+    return Cost(
+        statistics.median(each.cpu for each in found), statistics.median(each.wall for each in found), found[0].peak
+    )
 
 
-def ours(served: Served, scratch: Path) -> list[Sequence[str]]:
-    """`launch images ensure`."""
-    words = [sys.executable, "-m", "launcher", "images", "ensure", f"{served.host}/bench:1", "--arch", "x86_64"]
-    return [[*words, "--store", str(scratch / "store"), "--cluster", "gb300"]]
+def started(bed: Bed, image: Path) -> float:
+    """Seconds until a step in a container made from it has ended, on a testbed whose pyxis unpacks as the real one."""
+    found = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        done = bed.srun("--nodes=1", f"--container-image={image}", "true", timeout=600)
+        found.append(time.perf_counter() - began)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return statistics.median(found)
 
 
-def peers(served: Served, scratch: Path) -> list[Sequence[str]]:
-    """Three programs, one after another, through an unpacked copy."""
-    root, out = str(scratch / "bundle"), str(scratch / "peer.sqsh")
-    return [
-        ["skopeo", "copy", "-q", "--src-tls-verify=false", f"docker://{served.host}/bench:1", f"oci:{scratch}/oci:x"],
-        ["umoci", "raw", "unpack", "--image", f"{scratch}/oci:x", root],
-        ["mksquashfs", root, out, "-noappend", "-no-progress", "-quiet", "-comp", "lzo", "-noD", "-all-root"],
+def ways(served: Served, scratch: Path) -> Iterator[Way]:
+    """Ours, with each compressor that is quick; three programs through an unpacked copy; enroot where it is."""
+    image = f"{served.host}/bench:1"
+    for compressor in COMPRESSORS:
+        folder = _made(scratch / compressor)
+        site = folder / "site.toml"
+        site.write_text(SITE.format(folder=folder, compressor=compressor))
+        words = [sys.executable, "-m", "launcher", "images", "ensure", image, "--arch", "x86_64"]
+        yield Way(f"launch images ensure, {compressor}", [[*words, "--cluster", str(site)]], f"{folder}/*.sqsh", {})
+    folder = _made(scratch / "peers")
+    root = str(folder / "root")
+    commands = [
+        ["skopeo", "copy", "-q", "--src-tls-verify=false", f"docker://{image}", f"oci:{folder}/oci:x"],
+        ["umoci", "raw", "unpack", "--image", f"{folder}/oci:x", root],
+        ["mksquashfs", root, f"{folder}/a.sqsh", "-noappend", "-no-progress", "-quiet", *ENROOT],
     ]
+    yield Way(f"skopeo, umoci, mksquashfs {' '.join(ENROOT[:3])}", commands, f"{folder}/a.sqsh", {})
+    if shutil.which("enroot"):
+        out = str(_made(scratch / "enroot") / "a.sqsh")
+        words = ["enroot", "import", "--output", out, f"docker://{served.host}#bench:1"]
+        env = {"ENROOT_ALLOW_HTTP": "yes", "ENROOT_CACHE_PATH": str(scratch / "cache")}
+        yield Way("enroot import", [words], out, env)
 
 
-def measured(way: str, commands: Sequence[Sequence[str]], out: Callable[[], Path], scratch: Path) -> Made:
-    """The commands one after another, and their file."""
-    costs = [cost(words) for words in commands]
-    image = out()
-    took = unpacked(image, scratch)
-    return Made(way, sum(each.wall for each in costs), max(each.peak for each in costs), image.stat().st_size, took)
+def watched(words: Sequence[str], env: Mapping[str, str]) -> Cost:
+    """What a command costs, its peak that of all its processes together, looked at twenty times a second."""
+    peaks, ended = [0.0], threading.Event()
+
+    def watch() -> None:
+        me = psutil.Process()
+        while not ended.wait(0.05):
+            total = 0
+            for each in me.children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    total += each.memory_info().rss
+            peaks.append(total / 1e6)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        found = cost(words, {**os.environ, **env})
+    finally:
+        ended.set()
+        thread.join()
+    return Cost(found.cpu, found.wall, max(peaks), found.written)
 
 
-def conversions(mebibytes: int) -> list[Made]:
-    """Both ways on one image."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as name, registry.registry(_made(Path(name) / "r")) as served:
+def measured(way: Way, scratch: Path, bed: Bed) -> Made:
+    """The commands one after another, and what their file is worth."""
+    costs = [watched(words, way.env) for words in way.commands]
+    made = next(Path("/").glob(way.out.lstrip("/")))
+    unpack = unpacked(made, scratch)
+    image = bed.shared / made.name
+    shutil.move(made, image)
+    found = Made(
+        way.name,
+        wall=sum(each.wall for each in costs),
+        cpu=sum(each.cpu for each in costs),
+        peak=max(each.peak for each in costs),
+        written=sum(each.written for each in costs),
+        size=image.stat().st_size / 1e6,
+        unpack=unpack.wall,
+        unpack_cpu=unpack.cpu,
+        start=started(bed, image),
+    )
+    image.unlink()
+    return found
+
+
+def conversions(mebibytes: int) -> Iterator[Made]:
+    """All ways on one image."""
+    with contextlib.ExitStack() as stack:
+        name = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        served = stack.enter_context(registry.registry(_made(name / "r")))
+        bed = stack.enter_context(slurm.bed(Layout(nodes=1), plugin.plugin()))
         # By a process of its own: this one's memory would count as that of what it starts.
         words = [sys.executable, "-m", "benchmarks.images", "push", served.host, str(mebibytes)]
         subprocess.run(words, check=True)
-        found = []
-        for way, commands, pattern in (
-            ("launch images ensure", ours, "store/*.sqsh"),
-            ("skopeo, umoci, mksquashfs -comp lzo -noD", peers, "peer.sqsh"),
-        ):
-            scratch = _made(Path(name) / hashlib.sha256(way.encode()).hexdigest()[:6])
-            made = measured(way, commands(served, scratch), lambda p=pattern, s=scratch: next(s.glob(p)), scratch)  # type: ignore[misc]
-            found.append(made)
-        return found
+        for way in ways(served, name):
+            yield measured(way, name, bed)
 
 
 def _made(folder: Path) -> Path:
@@ -144,14 +234,17 @@ def checks() -> float:
 
 def main() -> None:
     if sys.argv[1:2] == ["push"]:
-        Served(sys.argv[2]).pusher.push("bench", "1", oci.image(list(layers(int(sys.argv[3])))))
+        whole = [layer(image.root(image.TINY)), *layers(int(sys.argv[3]))]
+        Served(sys.argv[2]).pusher.push("bench", "1", oci.image(whole, dialect="docker"))
         return
     mebibytes = int(sys.argv[1]) if len(sys.argv) > 1 else MEBIBYTES
     print(f"six images on a registry 50 ms away: {checks():.2f} s (aim 0.6 s)\n")
-    print(f"| {mebibytes} MiB in {LAYERS} layers | s | peak MB | file MB | s to unpack |")
-    print("|---|---|---|---|---|")
+    print(f"| {mebibytes} MiB in {LAYERS} layers | s | CPU s | peak MB | MB written | file MB ", end="")
+    print("| s to unpack | CPU s | s to start a step |\n|---|---|---|---|---|---|---|---|---|")
     for made in conversions(mebibytes):
-        print(f"| {made.way} | {made.wall:.1f} | {made.peak:.0f} | {made.size / 1e6:.0f} | {made.unpack:.1f} |")
+        cells = (f"{made.wall:.1f}", f"{made.cpu:.1f}", f"{made.peak:.0f}", f"{made.written:.0f}", f"{made.size:.0f}")
+        more = (f"{made.unpack:.1f}", f"{made.unpack_cpu:.1f}", f"{made.start:.1f}")
+        print(f"| {' | '.join((made.way, *cells, *more))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU and wall seconds, and peak resident memory in MB of the largest process."""
+    """CPU and wall seconds, peak resident memory in MB of the largest process, and MB written to disks."""
 
     cpu: float
     wall: float
     peak: float
+    written: float = 0.0
 
 
 def cost(words: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
@@ -31,7 +32,8 @@ def cost(words: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}:\n{said.decode(errors='replace')}")
-    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024)
+    written = usage.ru_oublock * 512 / 1e6
+    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024, written)
 
 
 def medians(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Cost]:

@@ -37,6 +37,7 @@ class Order:
 
     out: str
     compressor: str
+    block: int
     layers: Sequence[Layer]
     added: Sequence[tuple[str, str]]
     folders: Sequence[str]
@@ -58,7 +59,7 @@ class Folder:
 
 def squash(source: Source, order: Order, environ: Mapping[str, str], told: Told) -> None:
     """Makes the file. Raises Failure and OSError. `told` hears which layer is next, the last being 0."""
-    writer: Any = Squash(environ, Path(order.out), order.compressor)
+    writer: Any = Squash(environ, Path(order.out), order.compressor, order.block)
     try:
         writer.restart()
         Flat(source, order.layers, writer, order.added, order.folders, restart=writer.restart, told=told).write()

@@ -81,6 +81,17 @@ def test_files(launch: Program) -> None:
     assert "./site.toml:7:10: error[image-absent]: `" in found[0]
     assert "cut.sqsh` is truncated: it has 100000 bytes of " in found[0]
     assert "error[image-lacks-program]: the image of role `router` has no program `python3`" in found[1]
+    (launch.home / "text.sqsh").write_text("docker.io/vllm/vllm-openai\n")
+    (launch.home / "lfs.sqsh").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    found = probed(launch, f"{launch.home}/text.sqsh", f"{launch.home}/lfs.sqsh", "pyxis", "x86_64")
+    pointer = "is a pointer of Git LFS, not the file itself: `git lfs pull` fetches it"
+    assert found == [
+        f"./site.toml:7:10: error[image-absent]: `{launch.home}/text.sqsh` is a text file",
+        f"./site.toml:8:10: error[image-absent]: `{launch.home}/lfs.sqsh` {pointer}",
+    ]
+    found = probed(launch, f"{launch.home}/none.sqsh", str(image.squashfs(image.SHELLESS)), "pyxis", "x86_64")
+    assert "none.sqsh` does not exist" in found[0]
+    assert "error[image-lacks-program]: the image of role `router` has no shell" in found[1]
 
 
 def test_nobody_to_ask_is_a_warning(launch: Program) -> None:

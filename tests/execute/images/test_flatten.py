@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 import tarfile
 import tempfile
 import tracemalloc
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.squash import COMPRESSORS, Squash, program
+from launcher.execute.images.squash import BLOCK, COMPRESSORS, Squash, program, words
 from tests.execute.images.flat import squash, tree, umoci, unsquash
 from tests.testbed import oci
 from tests.testbed.oci import Entry, folder, hard, symlink
@@ -198,6 +199,25 @@ def test_no_writer_is_said(tmp_path: Path) -> None:
     assert program(str(tmp_path), "zstd") == "tar2sqfs"
     with pytest.raises(Failure, match="no program here makes squashfs files compressed by lz4"):
         program(str(tmp_path), "lz4")
+
+
+@pytest.mark.parametrize("name", ["tar2sqfs", "mksquashfs"])
+@pytest.mark.parametrize("jobs", [2, 16])
+def test_memory_of_the_writer_is_bounded(name: str, jobs: int, tmp_path: Path) -> None:
+    made = words(name, "zstd", BLOCK, jobs, tmp_path / "a.sqsh")
+    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
+        assert running.stdin is not None
+        info = tarfile.TarInfo("big")
+        info.size = 96 << 20
+        running.stdin.write(info.tobuf())
+        for _ in range(96):
+            running.stdin.write(os.urandom(1 << 20))
+        running.stdin.write(bytes(1024))
+        running.stdin.close()
+        _, status, usage = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    assert running.returncode == 0
+    assert usage.ru_maxrss < 200 << 10  # of the 300 MB in all, of which Python has less than 100
 
 
 def test_memory_does_not_grow_with_the_image(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""The verbs of images against a registry behind a password: Docker's documents, two architectures, layers of zstd."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launcher.execute.images import inspect
+from tests.cli.program import Program
+from tests.testbed import oci, registry
+from tests.testbed.registry import PASSWORD, USER, Served
+
+SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#", mode=0o755)]
+RECIPE = 'schema = 1\nname = "r"\n[roles.worker]\nmanifest = "sim"\nimage = "engine"\n'
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with registry.registry(tmp_path_factory.mktemp("closed"), password=True) as running:
+        yield running
+
+
+@pytest.fixture
+def launch(tmp_path: Path, served: Served) -> Program:
+    """The real program, with a recipe, a cluster, and no login."""
+    images = [oci.image([SHELL], arch=arch, dialect="docker", compression="zstd") for arch in ("amd64", "arm64")]
+    served.pusher.push("z/engine", "1", *images, dialect="docker")
+    (tmp_path / "r.toml").write_text(RECIPE)
+    (tmp_path / "site.toml").write_text(
+        f'schema = 1\nname = "site"\nruntime = "apptainer"\narch = "aarch64"\nruns = "/tmp"\n'
+        f'[store]\npath = "{tmp_path}/store"\n[images]\nengine = "{served.host}/z/engine:1"\n'
+    )
+    return Program(tmp_path)
+
+
+def test_with_a_login_and_without(launch: Program, served: Served) -> None:
+    site = ("--cluster", "./site.toml")
+    denied = launch("images", "lock", *site)
+    assert (denied.returncode, "shows `" in denied.stderr) == (4, True)
+    assert "to nobody without a login" in denied.stderr
+    checked = launch("check", "r.toml", *site, "--probe", "--format", "concise")
+    assert (checked.returncode, "error[image-absent]" in checked.stdout) == (4, True)
+    (launch.home / "docker").mkdir()
+    login = {"auths": {served.host: {"username": USER, "password": PASSWORD}}}
+    (launch.home / "docker/config.json").write_text(json.dumps(login))
+    env = {"DOCKER_CONFIG": str(launch.home / "docker")}
+    assert launch("images", "lock", *site, env=env).returncode == 0
+    assert launch("images", "verify", *site, env=env).stderr == "all as locked\n"
+    checked = launch("check", "r.toml", *site, "--probe", "--format", "concise", env=env)
+    assert (checked.returncode, checked.stdout) == (0, "")
+    text = (launch.home / "site.toml").read_text().replace('"apptainer"', '"pyxis"')
+    (launch.home / "site.toml").write_text(text)
+    done = launch("images", "pull", *site, env=env)
+    assert done.returncode == 0, done.stderr
+    (path,) = (launch.home / "store").glob("*.sqsh")
+    assert inspect.file(path).header.compressor == "zstd"
+    assert json.loads(path.with_suffix(".json").read_bytes())["arch"] == "aarch64"
+    assert PASSWORD not in "".join(each.read_text() for each in launch.home.rglob("*.lock"))
