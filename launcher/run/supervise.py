@@ -17,6 +17,7 @@ from launcher.run.journal import Journal, now
 from launcher.run.lock import FILE
 from launcher.run.outcome import Verdict
 from launcher.run.rescue import Rescue
+from launcher.run.roll import Roll
 from launcher.run.script import Budgets, Child, Script
 from launcher.run.teardown import Teardown
 from launcher.run.turns import BENCHMARK, GATED, READY, STARTING, STOPPING, Turns
@@ -41,6 +42,7 @@ class Supervisor:
         self._began = time.monotonic()
         self._turns = Turns(())
         self._answers = Answers(journal, self._seconds)
+        self._roll = Roll(journal)
         self._looked = self._began
         self._halt = threading.Event()
         self._asked_ready = False
@@ -51,9 +53,9 @@ class Supervisor:
         """Whether the keeper is gone, so that its duties are ours."""
         return os.getppid() != self.keeper
 
-    def end(self, verdict: Verdict) -> None:
-        """Ends the run for this reason, unless there is one already."""
-        if self.verdict is None:
+    def end(self, verdict: Optional[Verdict]) -> None:
+        """Ends the run for this reason, unless it is none or there is one already."""
+        if verdict is not None and self.verdict is None:
             self.verdict = verdict
             self._halt.set()
 
@@ -105,12 +107,7 @@ class Supervisor:
                 # Asked for before anybody here could hear the signal.
                 self.end(outcome.stopped(by))
             self.inside.meet(self._pause)
-            self._clock()
-
-    def _clock(self) -> None:
-        late = None if self.inside is None else self.inside.late(self._quiet)
-        if late is not None:
-            self.end(late)
+            self.end(self.inside.late(self._quiet))
 
     def _pause(self, seconds: float) -> bool:
         for number in self.inbox.get(seconds)[0]:
@@ -255,7 +252,10 @@ class Supervisor:
             self._answers.tick()
             if not os.path.exists(os.path.join(self.run, FILE)):
                 self.end(outcome.broken("the run directory has vanished"))
-            self._clock()
+            if self.inside is not None:
+                self.end(self.inside.late(self._quiet))
+            else:
+                self._roll.call([running.pid for running in self.running.values()])
 
     def _expired(self, script: Script) -> Verdict:
         budget = script.budgets.ready

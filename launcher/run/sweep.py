@@ -96,13 +96,13 @@ def _belongs(found: proc.Stat, run: str, sessions: Dict[int, int]) -> bool:
 
 
 def _sessions(run: str) -> Dict[int, int]:
-    """Session of each step the journal says was started → when its leader was born."""
+    """Session of each step the journal says was started, and those made below it → when its leader was born."""
     found = {}
     with suppress(OSError), open(os.path.join(run, EVENTS), "rb") as file:
         for line in file:
             with suppress(ValueError, KeyError, TypeError):
                 event = json.loads(line.decode("utf-8"))
-                if event["event"] == "start":
+                if event["event"] in ("start", "session"):
                     found[int(event["pid"])] = int(event["born"])
     return found
 

@@ -183,6 +183,22 @@ def test_a_daemon_is_found(rig: Rig, victim: str, parent: str, tmp_path: Path) -
     assert watched.left() == []
 
 
+def test_a_daemon_of_a_run_whose_keeper_and_supervisor_were_killed_is_found(rig: Rig, tmp_path: Path) -> None:
+    # Its environment is empty, its directory `/`, its session its own: what tells of it is the journal alone.
+    note = tmp_path / "daemon.pid"
+    watched = rig.start(script(child("a", daemon(note, STAYS)), child("b", ("sleep", "3600"))))
+    until(note.exists, "the daemon is there")
+    watched.event("session")
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (watched.pid("keeper"), watched.pid("supervisor")):
+            os.kill(pid, number)
+    assert watched.ended().state == "lost"
+    assert proc.alive(int(note.read_text()))
+    rig.close()
+    assert not proc.alive(int(note.read_text()))
+    assert watched.left() == []
+
+
 def test_the_rest_of_a_group_gets_the_time_of_its_step(rig: Rig) -> None:
     # The leader ends at once; the one that has work left is in its group.
     inner = SLOW.format(seconds=0.3, last="open('done', 'w'), os._exit(0)") + IDLE
