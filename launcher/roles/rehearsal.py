@@ -25,7 +25,7 @@ CODES: Mapping[str, str] = {
 
 `--simulate` starts the simulated engine in the place of vLLM, SGLang and TensorRT-LLM, whose flags it reads by their
 catalogue. Of another engine nothing is known that it could pass for. It speaks gRPC as vLLM and SGLang do, not as
-TensorRT-LLM, and hands prompts over between vLLM workers in the place of NIXL alone.""",
+TensorRT-LLM, and hands prompts over between vLLM workers in the place of NIXL and of Mooncake.""",
 }
 
 _PROGRAMS = frozenset(("vllm", "sglang", "trtllm-serve"))
@@ -100,7 +100,7 @@ class Rehearsal(Adapter):
 
 
 def _simulated(connector: str) -> bool:
-    return connector.startswith("Nixl")
+    return connector.startswith("Nixl") or connector == "MooncakeConnector"
 
 
 def _catalogue(role: Role) -> str:

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import ClassVar
 
+from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Adapter, Endpoint, Handoff, Net, Replica, Scheme, Task, Wire, listened
 from launcher.roles.command import flags, gates, given, program
 from launcher.roles.rehearsal import CODES
-from launcher.roles.vllm_kv import published
+from launcher.roles.vllm_kv import MOONCAKE, NIXL, connectors, published, transfer
 from launcher.run.script import Gate, ref
 from launcher.text.diagnostic import Diagnostic
 
@@ -41,8 +43,6 @@ _SILENT = "trtllm"
 # As many ports as a `span` may have.
 _MOST_RANKS = 1000
 
-_CONNECTOR = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"}, separators=(",", ":"))
-
 
 class Sim(Adapter):
     """One server for each replica, on its first node, whatever the number of its GPUs."""
@@ -52,9 +52,9 @@ class Sim(Adapter):
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         handoff: dict[str, Port] = {}
-        if _handoff(role) == "bootstrap" and role.mode == "prefill":
+        if role.mode == "prefill" and (_handoff(role) == "bootstrap" or _mooncake(role)):
             handoff[BOOTSTRAP] = _BOOTSTRAP
-        if _connected(role):
+        if _connected(role) and not _mooncake(role):
             handoff[SIDE_CHANNEL] = Port(base=_SIDE_CHANNEL, span=_ranks(role))
         if role.kv_events:
             handoff[PUBLISH] = Port(base=_PUBLISH, span=_ranks(role))
@@ -79,7 +79,7 @@ class Sim(Adapter):
                 ranks=_ranks(role),
                 bootstrap=replica.ports.get(BOOTSTRAP),
                 node=replica.nodes[0],
-                connectors=("NixlConnector",) if _connected(role) else (),
+                connectors=connectors(Given(_handing(role))) if _connected(role) else (),
             ),
         )
 
@@ -102,8 +102,6 @@ class Sim(Adapter):
         return (Task(words, _side_channel(replica, ip), asked),)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
-        if role.kv == "mooncake" and _wire(role) == "vllm":
-            yield _unsimulated(role, ("kv",), "Mooncake between vLLM workers", 'say `kv = "nixl"`')
         said = {("kv",): role.kv, ("kv_events",): role.kv_events, ("flags", "grpc"): role.flags.get("grpc")}
         for path in [path for path, value in said.items() if value] if _wire(role) == _SILENT else ():
             what = f"`{path[-1]}` of TensorRT-LLM"
@@ -126,6 +124,15 @@ def _url(replica: Replica) -> str:
     return f"{_scheme(replica.role)}://{ref('ip', replica.nodes[0])}:{replica.ports[HTTP]}"
 
 
+def _handing(role: Role) -> Role:
+    """The role, in which the hand-over is said."""
+    return replace(role, kv=role.kv or NIXL)
+
+
+def _mooncake(role: Role) -> bool:
+    return _wire(role) == "vllm" and role.kv == MOONCAKE
+
+
 def _connected(role: Role) -> bool:
     """Whether the workers have vLLM's connector: in prefill and decode always, else where `kv` asks for it."""
     return _wire(role) == "vllm" and (_handoff(role) != "none" or role.kv is not None)
@@ -143,7 +150,7 @@ def _ranks(role: Role) -> int:
 def _disaggregation(replica: Replica) -> tuple[str, ...]:
     handoff = _handoff(replica.role)
     if _connected(replica.role):
-        return (f"--kv-transfer-config={_CONNECTOR}",)
+        return transfer(_handing(replica.role))
     if handoff == "none":
         return ()
     port = replica.ports.get(BOOTSTRAP)
@@ -152,6 +159,8 @@ def _disaggregation(replica: Replica) -> tuple[str, ...]:
 
 
 def _side_channel(replica: Replica, ip: str) -> Mapping[str, str]:
+    if _mooncake(replica.role) and BOOTSTRAP in replica.ports:
+        return {"VLLM_MOONCAKE_BOOTSTRAP_PORT": str(replica.ports[BOOTSTRAP])}
     port = replica.ports.get(SIDE_CHANNEL)
     if port is None:
         return {}
@@ -166,7 +175,8 @@ def _published(replica: Replica, net: Net) -> tuple[str, ...]:
     endpoint = net.endpoint(replica.name)
     url = (endpoint.proxy if endpoint else None) or _url(replica)
     if _wire(replica.role) == "vllm":
-        return published(net.collector or f"tcp://*:{port}", url, net.served_name)
+        renders = ("--render",) if net.renderer is not None and net.renderer == endpoint else ()
+        return (*published(net.collector or f"tcp://*:{port}", url, net.served_name), *renders)
     topic = f"kv@{url.partition('://')[2]}@{net.served_name}"
     table = {"publisher": "zmq", "endpoint": f"tcp://*:{port}", "topic": topic}
     return (f"--kv-events-config={json.dumps(table, separators=(',', ':'), ensure_ascii=False)}",)

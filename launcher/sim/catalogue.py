@@ -36,6 +36,10 @@ class Catalogue:
         """Whether a flag has this spelling."""
         return spelling in self._names
 
+    def knows(self, name: str) -> bool:
+        """Whether the program has a flag of that name."""
+        return name in self._names
+
     def read(self, words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """Words that belong to no flag, and the flags' values by their first names. Raises Wrong."""
         loose: list[str] = []

@@ -74,13 +74,11 @@ def vllm(loose: Sequence[str], values: Values, catalogue: Catalogue) -> Iterator
     yield from ("--dp-size", str(ranks), "--dp-start-rank", str(first))
     if "--kv-transfer-config" in values:
         yield f"--kv-transfer-config={json.dumps(values['--kv-transfer-config'])}"
-    # Without a prefix cache there is nothing to tell of.
-    if isinstance(values.get("--kv-events-config"), dict) and values.get("--enable-prefix-caching", True):
-        yield f"--kv-events-config={json.dumps(values['--kv-events-config'])}"
-        if _before(catalogue.version, _MAPS):
-            yield "--kv-events-arrays"
+    yield from _vllm_told(values, catalogue)
     yield from _vllm_group(values, size, headless=headless)
 
+
+_SCALE_OUT = "--enable-scale-out"
 
 # The version from which vLLM writes KV events as maps.
 _MAPS = (0, 24)
@@ -89,6 +87,18 @@ _MAPS = (0, 24)
 def _before(version: str, other: tuple[int, int]) -> bool:
     numbers = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
     return len(numbers) == 2 and tuple(numbers) < other
+
+
+def _vllm_told(values: Values, catalogue: Catalogue) -> Iterator[str]:
+    """What others learn of prompts: their tokens, and what the KV cache holds."""
+    # From 0.32 on the pages are there only when asked for.
+    if values.get(_SCALE_OUT) or not catalogue.knows(_SCALE_OUT):
+        yield "--render"
+    # Without a prefix cache there is nothing to tell of.
+    if isinstance(values.get("--kv-events-config"), dict) and values.get("--enable-prefix-caching", True):
+        yield f"--kv-events-config={json.dumps(values['--kv-events-config'])}"
+        if _before(catalogue.version, _MAPS):
+            yield "--kv-events-arrays"
 
 
 def _vllm_group(values: Values, size: int, *, headless: bool) -> Iterator[str]:

@@ -211,11 +211,6 @@ class Book:
         at = self._labels(rank) if self._type is None else labels({**dict(self._plain()), "cache_source": "total"})
         self.registry.add(self._names.fetched, at, tokens)
 
-    def hit_rate(self, rank: int) -> float:
-        """The share of all prompts' tokens that was fetched from other workers; 0 where nobody asked yet."""
-        prompts = self.registry.value(self._names.prompt, self._labels(rank))
-        return self.registry.value(self._names.fetched, self._labels(rank)) / prompts if prompts else 0.0
-
     def running(self, rank: int) -> int:
         """Requests in work on `rank`."""
         return int(self.registry.value(self._names.running, self._labels(rank)))

@@ -1,12 +1,9 @@
 """The command line of the simulated engine, refused the way the real engines refuse: exit 2, one line, no guesses."""
 
 import argparse
-import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from launcher.sim import NAME
 from launcher.sim.events import Events
@@ -14,11 +11,9 @@ from launcher.sim.events import parse as events
 from launcher.sim.faults import Orders
 from launcher.sim.group import Address
 from launcher.sim.transfer import Transfer
-from launcher.sim.transfer import parse as transfer
+from launcher.sim.value import address, code, connector, count, index, port, published, seconds
 
 PERSONALITIES = ("vllm", "sglang", "trtllm")
-_PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
-_ADDRESS = re.compile(f".+:({_PORT})")
 MODES = ("null", "prefill", "decode")
 # So bind vLLM 0.32.0, SGLang 0.5.23 and TensorRT-LLM 1.3.
 _HOSTS = {"vllm": "0.0.0.0", "sglang": "127.0.0.1", "trtllm": "localhost"}  # noqa: S104
@@ -46,6 +41,7 @@ class Settings:
     transfer: Transfer | None
     side_host: str
     side_port: int
+    mooncake_port: int
     handoff_timeout: float
     orders: Orders
     headless: bool = False
@@ -56,83 +52,12 @@ class Settings:
     grpc: bool = False
     events: Events | None = None
     development: bool = False
+    render: bool = False
 
     @property
     def ranks(self) -> range:
         """The data-parallel ranks of this worker, as its metrics are labelled."""
         return range(self.dp_start_rank, self.dp_start_rank + self.dp_size)
-
-
-def count(text: str) -> int:
-    """A whole number from 1."""
-    return _least(text, 1)
-
-
-def index(text: str) -> int:
-    """A whole number from 0."""
-    return _least(text, 0)
-
-
-def port(text: str) -> int:
-    """A TCP port; 0 asks for a free one."""
-    return _between(text, 65535)
-
-
-def code(text: str) -> int:
-    """An exit code."""
-    return _between(text, 255)
-
-
-def seconds(text: str) -> float:
-    """Seconds, not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"invalid number of seconds: {text!r}")
-    return value
-
-
-def address(text: str) -> Address:
-    """A host and a port, with a colon between."""
-    if not _ADDRESS.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"HOST:PORT is wanted, not {text!r}")
-    host, _, number = text.rpartition(":")
-    return Address(host.strip("[]"), int(number))
-
-
-def connector(text: str) -> Transfer:
-    """The value of `--kv-transfer-config`, refused as vLLM refuses it."""
-    try:
-        return transfer(text)
-    except ValueError as fault:
-        raise argparse.ArgumentTypeError(str(fault)) from fault
-
-
-def published(text: str) -> Any:
-    """The value of `--kv-events-config`, which each engine reads in its own way."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as fault:
-        raise argparse.ArgumentTypeError(f"JSON is wanted: {fault}") from fault
-
-
-def _least(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"a whole number from {least} is wanted, not {text!r}")
-    return value
-
-
-def _between(text: str, most: int) -> int:
-    value = _least(text, 0)
-    if value > most:
-        raise argparse.ArgumentTypeError(f"a whole number from 0 to {most} is wanted, not {text!r}")
-    return value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -164,6 +89,7 @@ def _wire_flags(made: argparse.ArgumentParser) -> None:
     made.add_argument("--model", help="path or name of a model; nothing is loaded")
     made.add_argument("--served-model-name", help="what clients call the model (default: --model, else `sim`)")
     made.add_argument("--prometheus", action="store_true", help="trtllm's page for Prometheus is there")
+    made.add_argument("--render", action="store_true", help="tell prompts' tokens: vllm's pages that end in /render")
     made.add_argument("--kv-events-config", type=published, metavar="JSON", help="where KV events are sent")
     made.add_argument("--kv-events-arrays", action="store_true", help="write each KV event as vLLM before 0.24 does")
     made.add_argument("--dp-size", type=count, default=1, help="data-parallel ranks behind this port")
@@ -232,7 +158,8 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         bootstrap_port=given.disaggregation_bootstrap_port,
         transfer=given.kv_transfer_config,
         side_host=os.environ.get("VLLM_NIXL_SIDE_CHANNEL_HOST", "localhost"),
-        side_port=_side_port(made),
+        side_port=_told(made, "VLLM_NIXL_SIDE_CHANNEL_PORT", "5600"),
+        mooncake_port=_told(made, "VLLM_MOONCAKE_BOOTSTRAP_PORT", "8998"),
         handoff_timeout=given.handoff_timeout,
         orders=_orders(given),
         headless=given.headless,
@@ -242,6 +169,7 @@ def settings(argv: Sequence[str] | None = None) -> Settings:
         prometheus=given.prometheus,
         grpc=given.grpc,
         events=_events(made, given),
+        render=given.render,
         # With it vLLM 0.32.0 serves `/reset_prefix_cache`.
         development=os.environ.get("VLLM_SERVER_DEV_MODE", "0") not in ("", "0"),
     )
@@ -289,10 +217,9 @@ def _spoken(made: argparse.ArgumentParser, given: argparse.Namespace) -> None:
             made.error(f"argument {flag}: belongs to --personality vllm or sglang")
 
 
-def _side_port(made: argparse.ArgumentParser) -> int:
-    """The variable and default of vLLM (0.32.0); the side channel of rank r is r ports further."""
-    text = os.environ.get("VLLM_NIXL_SIDE_CHANNEL_PORT", "5600")
+def _told(made: argparse.ArgumentParser, variable: str, default: str) -> int:
+    """The port in a variable; names and defaults are vLLM's (0.32.0). The side channel of rank r is r ports further."""
     try:
-        return port(text)
+        return port(os.environ.get(variable, default))
     except argparse.ArgumentTypeError as fault:
-        made.error(f"VLLM_NIXL_SIDE_CHANNEL_PORT: {fault}")
+        made.error(f"{variable}: {fault}")

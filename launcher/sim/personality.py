@@ -15,6 +15,7 @@ from launcher.sim.faults import Loading
 from launcher.sim.leg import Alone, Handoff
 from launcher.sim.message import Request, Response, document
 from launcher.sim.metrics import SGLANG, TRTLLM, VLLM, Book
+from launcher.sim.mooncake import Mooncake, Registry
 from launcher.sim.parser import Settings
 from launcher.sim.text import MAX_MODEL_LEN
 from launcher.sim.transfer import Nixl, Side
@@ -39,6 +40,8 @@ class Personality:
     """Whether the port is open while the model loads."""
     native = False
     """Whether SGLang's own `/generate` is spoken."""
+    renders = False
+    """Whether a page that ends in `/render` tells the tokens of a prompt."""
     rpc = ""
     """The module with the engine's gRPC service; none where that is not simulated."""
     flushes: tuple[str, ...] = ("POST",)
@@ -79,6 +82,7 @@ class Personality:
 class Vllm(Personality):
     """The port stays closed until the model is loaded."""
 
+    renders = True
     rpc = "launcher.sim.rpc_vllm"
 
     @property
@@ -91,9 +95,13 @@ class Vllm(Personality):
 
     def handoff(self) -> Handoff:
         settings = self.settings
-        if settings.transfer is None or not settings.transfer.nixl:
+        transfer = settings.transfer
+        if transfer is not None and transfer.mooncake and not transfer.nixl:
+            registry = Registry(settings.host, settings.mooncake_port, settings.ranks)
+            return Mooncake(transfer, settings.name, registry, settings.handoff_timeout)
+        if transfer is None or not transfer.nixl:
             return Alone()
-        return Nixl(settings.transfer, settings.name, Side(settings.side_host, settings.side_port, settings.ranks))
+        return Nixl(transfer, settings.name, Side(settings.side_host, settings.side_port, settings.ranks))
 
     def pages(self, state: State) -> Mapping[str, Page]:
         card = {
@@ -130,6 +138,7 @@ class Trtllm(Vllm):
     TensorRT-LLM 1.2 to 1.4, `serve/openai_server.py`.
     """
 
+    renders = False
     rpc = ""
 
     def book(self) -> Book:

@@ -113,10 +113,6 @@ class Dialect:
         say(f'"Generate" {begun.leg.part}{begun.leg.mark}')
         call.answered(self.worker.faults.answered)
 
-    def cached(self, begun: Begun) -> int:
-        """Tokens of the prompt that were not computed here."""
-        return begun.ask.prompt_tokens if begun.leg.source is not None else 0
-
     def tokenizer(self, _: Any, call: Call) -> Iterator[Any]:
         """The files of the tokenizer."""
         self._archive = self._archive or archive(self.settings.model)

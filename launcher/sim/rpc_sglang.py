@@ -60,7 +60,6 @@ class Sglang(Dialect):
             token_ids=[asks.number(piece.text)],
             prompt_tokens=begun.ask.prompt_tokens,
             completion_tokens=piece.count,
-            cached_tokens=self.cached(begun),
             index=piece.index,
         )
         return sglang.GenerateResponse(request_id=message.request_id, chunk=said)
@@ -72,7 +71,6 @@ class Sglang(Dialect):
             finish_reason=reply.reason,
             prompt_tokens=begun.ask.prompt_tokens,
             completion_tokens=len(reply.pieces),
-            cached_tokens=self.cached(begun),
             index=index,
         )
         return sglang.GenerateResponse(request_id=message.request_id, complete=said)
@@ -120,7 +118,7 @@ class Sglang(Dialect):
     def _loads(self, _: Any, call: Call) -> Any:
         loads = [
             sglang.SchedulerLoad(dp_rank=rank, num_running_reqs=count, num_total_reqs=count, max_running_requests=1024)
-            for rank, count, _ in self.worker.loads()
+            for rank, count in self.worker.running()
         ]
         return sglang.GetLoadsResponse(version=f"{VERSION}+sim", dp_rank_count=len(loads), loads=loads)
 

@@ -16,6 +16,7 @@ from launcher.sim.blocks import BLOCK
 from launcher.sim.rpc import Call, Dialect, Method
 from launcher.sim.text import MAX_MODEL_LEN, Reply
 from launcher.sim.tokenizer import END
+from launcher.sim.transfer import Transfer
 from launcher.sim.wire import Piece
 from launcher.sim.worker import Begun
 
@@ -58,7 +59,6 @@ class Vllm(Dialect):
             token_ids=[asks.number(piece.text)],
             prompt_tokens=begun.ask.prompt_tokens,
             completion_tokens=1,
-            cached_tokens=self.cached(begun),
             index=piece.index,
         )
         return vllm.GenerateResponse(chunk=said)
@@ -72,7 +72,6 @@ class Vllm(Dialect):
             finish_reason=reply.reason,
             prompt_tokens=begun.ask.prompt_tokens,
             completion_tokens=len(tokens),
-            cached_tokens=self.cached(begun),
             index=index,
         )
         if transfer is not None:
@@ -100,7 +99,7 @@ class Vllm(Dialect):
         transfer = self.settings.transfer
         # Of a connector with others inside, the one that hands over is told.
         moves = {} if transfer is None else {
-            "kv_connector": "NixlConnector" if transfer.nixl else transfer.connector,
+            "kv_connector": _connector(transfer),
             "kv_role": transfer.role,
             "kv_engine_id": transfer.engine_id or self.settings.name,
         }  # fmt: skip
@@ -110,15 +109,17 @@ class Vllm(Dialect):
     def _loads(self, _: Any, call: Call) -> Any:
         loads = [
             vllm.SchedulerLoad(
-                dp_rank=rank,
-                num_running_reqs=count,
-                num_total_reqs=count,
-                cache_hit_rate=hits,
-                max_running_requests=_AT_ONCE,
+                dp_rank=rank, num_running_reqs=count, num_total_reqs=count, max_running_requests=_AT_ONCE
             )
-            for rank, count, hits in self.worker.loads()
+            for rank, count in self.worker.running()
         ]
         return vllm.GetLoadsResponse(version=f"{VERSION}+sim", dp_rank_count=len(loads), loads=loads)
+
+
+def _connector(transfer: Transfer) -> str:
+    if transfer.nixl:
+        return "NixlConnector"
+    return "MooncakeConnector" if transfer.mooncake else transfer.connector
 
 
 def _table(text: str) -> Any:

@@ -42,6 +42,7 @@ class Transfer:
     engine_id: str | None = None
     policy: str = "fail"
     nixl: bool = True
+    mooncake: bool = False
 
 
 def parse(text: str) -> Transfer:
@@ -64,16 +65,16 @@ def parse(text: str) -> Transfer:
         raise ValueError(f"kv_role: one of {', '.join(ROLES)} is wanted")
     if policy not in POLICIES:
         raise ValueError(f"kv_load_failure_policy: one of {', '.join(POLICIES)} is wanted")
-    return Transfer(connector, role, raw.get("engine_id"), policy, _is_nixl(raw))
+    return Transfer(connector, role, raw.get("engine_id"), policy, _has(raw, "Nixl"), _has(raw, "MooncakeConnector"))
 
 
-def _is_nixl(raw: Mapping[str, Any]) -> bool:
-    """Whether the connector, or a child of a MultiConnector, hands over by NIXL."""
-    if str(raw.get("kv_connector", "")).startswith("Nixl"):
+def _has(raw: Mapping[str, Any], name: str) -> bool:
+    """Whether the connector, or a child of a MultiConnector, has a name that begins so."""
+    if str(raw.get("kv_connector", "")).startswith(name):
         return True
     extra = raw.get("kv_connector_extra_config")
     children = extra.get("connectors") if isinstance(extra, dict) else None
-    return isinstance(children, list) and any(isinstance(child, dict) and _is_nixl(child) for child in children)
+    return isinstance(children, list) and any(isinstance(child, dict) and _has(child, name) for child in children)
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,10 @@ class Piece:
 
 
 class Wire(Protocol):
-    """How one wire writes an answer."""
+    """How one wire writes an answer. `batched` says that a request may have several prompts."""
 
     prefix: ClassVar[str]
+    batched: ClassVar[bool]
 
     def whole(self, stamp: Stamp, ask: Ask, replies: Sequence[Reply], transfer: Mapping[str, Any] | None) -> Any:
         """The complete answer; `transfer` is vLLM's `kv_transfer_params`."""
@@ -82,6 +83,7 @@ class _OpenAI(Wire):
     """What completions and chat share."""
 
     prefix: ClassVar[str]
+    batched: ClassVar[bool]
     kind: ClassVar[str]
     stream_kind: ClassVar[str]
 
@@ -117,6 +119,7 @@ class Completions(_OpenAI):
     """`/v1/completions`."""
 
     prefix: ClassVar[str] = "cmpl-"
+    batched: ClassVar[bool] = True
     kind: ClassVar[str] = "text_completion"
     stream_kind: ClassVar[str] = "text_completion"
 
@@ -134,6 +137,7 @@ class Chat(_OpenAI):
     """`/v1/chat/completions`."""
 
     prefix: ClassVar[str] = "chatcmpl-"
+    batched: ClassVar[bool] = False
     kind: ClassVar[str] = "chat.completion"
     stream_kind: ClassVar[str] = "chat.completion.chunk"
 
@@ -158,6 +162,7 @@ class Native(Wire):
     """SGLang's `/generate`: one table a prompt, and streams that repeat the text so far."""
 
     prefix: ClassVar[str] = ""
+    batched: ClassVar[bool] = True
 
     def whole(self, stamp: Stamp, ask: Ask, replies: Sequence[Reply], transfer: Mapping[str, Any] | None) -> Any:
         tables = [

@@ -10,7 +10,7 @@ from typing import Any
 from launcher.sim import ask as asks
 from launcher.sim.answer import Answer
 from launcher.sim.ask import Ask, Problem
-from launcher.sim.blocks import Cache
+from launcher.sim.blocks import Cache, token
 from launcher.sim.faults import Faults, Injected, Loading, Wait
 from launcher.sim.generation import Generation, Pace, working
 from launcher.sim.leg import Leg
@@ -80,9 +80,24 @@ class Worker:
         route = self._routes.get(request.path)
         if route is not None:
             return self._generate(request, *route) if request.method == "POST" else _not_allowed("POST")
+        rendered = self._routes.get(request.path.removesuffix("/render")) if self._kind.renders else None
+        if rendered is not None:
+            return self._rendered(request, *rendered) if request.method == "POST" else _not_allowed("POST")
         if request.path == self._kind.flush:
             return self._flushed(request)
         return document({"detail": "Not Found"}, 404)
+
+    def _rendered(self, request: Request, read: Read, wire: Wire) -> Response:
+        """The tokens of a prompt, as KV events have them."""
+        if not self._settings.render:
+            raise Problem(403, "Scale-out endpoints are disabled.", "PermissionDeniedError")
+        ask = read(asks.parsed(request))
+        self._kind.check(ask)
+        tables = [
+            {"request_id": os.urandom(16).hex(), "token_ids": [token(word) for word in prompt], "sampling_params": {}}
+            for prompt in ask.prompts
+        ]
+        return document(tables if wire.batched else tables[0])
 
     def _flushed(self, request: Request) -> Response:
         if request.method not in self._kind.flushes:
@@ -128,10 +143,9 @@ class Worker:
             self._book.handed_over(rank, ask.prompt_tokens)
         return Begun(ask, leg, rank, Generation(ask, leg, rank, self._book, self._cache))
 
-    def loads(self) -> Iterator[tuple[int, int, float]]:
-        """Each rank, the requests it has in work, and the share of its prompts that others computed."""
-        for rank in self._settings.ranks:
-            yield rank, self._book.running(rank), self._book.hit_rate(rank)
+    def running(self) -> Iterator[tuple[int, int]]:
+        """Each rank and the requests it has in work."""
+        yield from ((rank, self._book.running(rank)) for rank in self._settings.ranks)
 
     def _rank(self, number: int | None) -> int:
         ranks = self._settings.ranks

@@ -148,6 +148,21 @@ def test_what_is_missing_for_grpc_is_said_before_anything_starts(deployment: Dep
     assert deployment.runs == []
 
 
+@pytest.mark.parametrize("manifest", ["sim", "vllm"])
+def test_halves_by_mooncake(deployment: Deployment, manifest: str) -> None:
+    """vllm-router asks each prefill worker's bootstrap server before it listens, and sends both legs one number."""
+    engine = 'manifest = "vllm", gpus = 1' if manifest == "vllm" else 'manifest = "sim"'
+    text = 'schema = 1\nname = "m"\nmodel = { path = "/m", served_name = "tiny" }\nready.timeout = "60s"\n'
+    halves = f'defaults = {{ {engine}, kv = "mooncake" }}\nroles.prefill.replicas = 2\nroles.decode.replicas = 2\n'
+    router = 'router = { kind = "vllm-router", flags = { policy = "round_robin" } }\n'
+    rehearse(deployment, deployment.recipe(text + halves + router))
+    found = [part(deployment) for _ in range(8)]
+    assert all(each["handed_over"] and not each["recomputed"] for each in found)
+    assert {each["worker"] for each in found} == {"decode-0", "decode-1"}
+    assert {each["prefilled_by"] for each in found} == {"prefill-0", "prefill-1"}
+    down(deployment)
+
+
 EXTERNAL = "data-parallel-external-lb = true"
 LAYOUTS = {
     # gpus, replicas, flags, router, who answers

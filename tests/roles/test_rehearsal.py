@@ -128,10 +128,9 @@ def test_grpc_of_tensorrt_llm_is_refused() -> None:
 
 
 def test_a_connector_without_a_stand_in_is_a_warning() -> None:
-    halves = [
-        role(name, "vllm", gpus=4, kv="mooncake", catalogue=VLLM, flags={"tp": 4}) for name in ("prefill", "decode")
-    ]
+    flags = {"tp": 4, "kv-transfer-config": {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}}
+    halves = [role(name, "vllm", gpus=4, catalogue=VLLM, flags=flags) for name in ("prefill", "decode")]
     swapped, own = rehearsed(job(*halves, router("vllm-router"), on=site("gb300"), model={"path": "/m"}), adapters())
     found = [finding for finding in check(swapped, own) if finding.code == "not-simulated"]
     assert [finding.severity for finding in found] == [Severity.WARNING] * 2
-    assert "MooncakeConnector" in found[0].message
+    assert "LMCacheConnectorV1" in found[0].message

@@ -86,6 +86,16 @@ def test_kv_is_what_the_halves_have_anyway():
     assert (alone.endpoints[0].handoff, alone.endpoints[0].connectors) == ("none", ("NixlConnector",))
 
 
+def test_mooncake_has_a_bootstrap_server_before_each_prefill_worker():
+    found = planned(role("prefill", kv="mooncake", replicas=2), role("decode", kv="mooncake"))
+    assert [step.env.get("VLLM_MOONCAKE_BOOTSTRAP_PORT") for step in found.steps[:3]] == ["7200", "7201", None]
+    assert [(each.bootstrap, each.connectors) for each in found.endpoints] == [
+        (7200, ("MooncakeConnector",)), (7201, ("MooncakeConnector",)), (None, ("MooncakeConnector",)),
+    ]  # fmt: skip
+    transfers = [started(step).transfer for step in found.steps[:3]]
+    assert [each.role for each in transfers if each] == ["kv_producer", "kv_producer", "kv_consumer"]
+
+
 def test_kv_events_are_published_under_the_workers_own_topic():
     found = planned(role("worker", kv_events=True, replicas=2, flags={"dp-size": 2}))
     events = [started(step).events for step in found.steps[:2]]
@@ -119,7 +129,7 @@ def test_tensorrt_llm_has_a_wire_of_its_own():
     ("fields", "wanted"),
     [
         ({"kv": "nixl"}, []),
-        ({"kv": "mooncake"}, ["Mooncake between vLLM workers"]),
+        ({"kv": "mooncake"}, []),
         ({"kv": "mooncake", "flags": {"personality": "sglang"}}, []),
         ({"kv": "nixl", "flags": {"personality": "trtllm"}}, ["`kv` of TensorRT-LLM"]),
         ({"kv_events": True, "flags": {"personality": "trtllm"}}, ["`kv_events` of TensorRT-LLM"]),

@@ -90,6 +90,7 @@ OLDER = VLLM.with_name("0.20.2.json")
 
 def test_what_leaves_by_other_ways() -> None:
     assert serve("--grpc").grpc
+    assert (serve().render, serve("--enable-scale-out").render) == (False, True)
     assert not serve().grpc
     told = serve(EVENTS).events
     assert told is not None
@@ -97,7 +98,7 @@ def test_what_leaves_by_other_ways() -> None:
     assert serve(EVENTS, "--no-enable-prefix-caching").events is None
     older = settings(undisguised(["--as", "vllm", f"--catalogue={OLDER}", "--", "vllm", "serve", "/m", EVENTS], {}))
     assert older.events is not None
-    assert not older.events.maps
+    assert (older.events.maps, older.render) == (False, True)
 
 
 SGLANG = ROOT / "manifests" / "flags" / "sglang" / "0.5.23.json"

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 import zmq
 
 from launcher.sim.events import Events, parse
-from tests.sim.processes import PATIENCE, Program, Start, ports, until
+from tests.sim.processes import Program, Start, ports, until
+from tests.sim.sockets import Sockets, heard
 
 WORDS = " ".join(f"w{number}" for number in range(40))
 """Two full blocks, and half a one."""
@@ -76,39 +76,11 @@ def test_what_vllm_refuses(text, said):
         parse_text(text, "vllm")
 
 
-class Sockets:
-    """Sockets of a test, closed with it."""
-
-    def __init__(self) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._made: list[zmq.Socket[bytes]] = []
-
-    def __call__(self, kind: int, *, at: str = "", by: str = "") -> "zmq.Socket[bytes]":
-        """A socket that is bound `at` a place, or goes `by` one."""
-        made = self._context.socket(kind)
-        self._made.append(made)
-        made.rcvtimeo = int(PATIENCE * 1000)
-        if kind == zmq.SUB:
-            made.subscribe(b"")
-        made.bind(at) if at else made.connect(by)
-        return made
-
-    def close(self) -> None:
-        for each in self._made:
-            each.close(linger=0)
-        self._context.term()
-
-
 @pytest.fixture
 def sockets() -> Iterator[Sockets]:
     made = Sockets()
     yield made
     made.close()
-
-
-def heard(socket: Any) -> tuple[str, int, list[Any]]:
-    topic, number, content = socket.recv_multipart()
-    return topic.decode(), int.from_bytes(number, "big"), msgspec.msgpack.decode(content)
 
 
 def asked_until_heard(worker: Program, socket: Any) -> tuple[str, int, list[Any]]:
@@ -171,6 +143,22 @@ def test_what_is_told_of_a_prompt(start: Start, sockets: Sockets) -> None:
     sources = worker.ask("/kv_event_sources").data
     assert (sources["0"]["endpoint"], sources["0"]["topic"]) == (f"tcp://*:{one}", TOPIC)
     assert worker.end() == 0
+
+
+def test_a_prompt_has_the_tokens_of_its_events(start: Start, sockets: Sockets) -> None:
+    (port,) = ports(1)
+    worker = start("--render", "--kv-events-config", config(f"tcp://*:{port}"))
+    socket = sockets(zmq.SUB, by=f"tcp://127.0.0.1:{port}")
+    asked_until_heard(worker, socket)
+    while socket.poll(100):
+        heard(socket)
+    (rendered,) = worker.ask("/v1/completions/render", {"model": "tiny", "prompt": WORDS}).data
+    worker.complete(WORDS, max_tokens=1)
+    assert heard(socket)[2][1][0]["token_ids"] == rendered["token_ids"][:32]
+    chat = {"model": "tiny", "messages": [{"role": "user", "content": WORDS}]}
+    assert worker.ask("/v1/chat/completions/render", chat).data["token_ids"] == rendered["token_ids"]
+    silent = start()
+    assert silent.ask("/v1/completions/render", {"model": "tiny", "prompt": "a"}).status == 403
 
 
 def test_all_that_was_missed_is_replayed(start: Start, sockets: Sockets) -> None:
