@@ -43,6 +43,15 @@ LAYOUTS = {
         "roles.prefill = {}\nroles.decode = { replicas = 2 }\n" + ROUND % "vllm-router",
         {("decode-0", 0), ("decode-1", 0)},
     ),
+    "sglang, nodes": (
+        'roles.worker = { manifest = "sglang", gpus = 16, flags = { tp-size = 16 } }\n' + ROUND % "sglang-router",
+        {("worker-0", 0)},
+    ),
+    "sglang, halves behind smg": (
+        'defaults = { manifest = "sglang", kv = "mooncake", gpus = 8, flags = { tp-size = 8 } }\n'
+        "roles.prefill = {}\nroles.decode = { replicas = 2 }\n" + ROUND % "smg",
+        {("decode-0", 0), ("decode-1", 0)},
+    ),
     "sglang, halves": (
         'defaults = { manifest = "sglang", kv = "nixl" }\n'
         "roles.prefill = { gpus = 8, flags = { tp-size = 8 } }\n"
@@ -66,14 +75,25 @@ def site(networked: Bed) -> Iterator[Site]:
     networked.clear()
 
 
-def part(run: Deployed) -> dict[str, object]:
-    """Who served a completion that is asked for on another node."""
+def part(run: Deployed, *words: str) -> dict[str, object]:
+    """Who served a completion that is asked for on another node, by a `curl` with these words."""
     url = run.heard("begin")["url"]
     body = json.dumps({"model": "tiny", "prompt": "a b c", "max_tokens": 2})
-    words = ["curl", "--silent", "--show-error", "--max-time", "20", f"{url}/v1/completions"]
+    words = ("curl", "--silent", "--show-error", "--max-time", "20", f"{url}/v1/completions", *words)
     done = run.site.bed.run([*words, "-H", "content-type: application/json", "-d", body], on="node3")
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout)["sim"]
+    return found
+
+
+def scraped(run: Deployed) -> set[str]:
+    """The steps whose metrics Prometheus finds, each asked for its page from another node."""
+    found = set()
+    for group in json.loads((run.path / "scrape.json").read_text()):
+        (address,), labels = group["targets"], group["labels"]
+        page = run.site.bed.run(["curl", "-s", f"http://{address}{labels['__metrics_path__']}"], on="node3").stdout
+        assert "# TYPE" in page, labels
+        found.add(labels["step"])
     return found
 
 
@@ -90,10 +110,36 @@ def test_every_rank_that_can_be_asked_answers(site: Site, layout: str) -> None:
         if served == wanted:
             break
     assert served == wanted
+    asked = {worker for worker, _ in wanted} | {each for each in run.steps() if each in ("router", "prefill-0")}
+    assert scraped(run) == asked
     assert run.steps().keys() == {event["step"] for event in run.events if event["event"] == "start"}
     site.launch("down", run.name)
     run.gone()
     assert run.outcome()["exit"] == 0
+
+
+KEEP = {
+    "vllm-router": ("X-Session-ID", "consistent_hash"),
+    "smg": ("X-SMG-Routing-Key", "consistent_hashing"),
+}
+
+
+@pytest.mark.parametrize("router", KEEP)
+def test_a_session_stays_on_its_server(site: Site, router: str) -> None:
+    header, policy = KEEP[router]
+    text = f'roles.worker = {{ manifest = "vllm", gpus = 16, flags = {{ {EXTERNAL} }} }}\n'
+    run = site.up(
+        "--simulate", text=f'{HEAD}{text}router = {{ kind = "{router}", flags = {{ policy = "{policy}" }} }}\n'
+    )
+    served = set()
+    for session in range(MOST):
+        first, second = (part(run, "-H", f"{header}: s{session}")["worker"] for _ in range(2))
+        assert first == second
+        served.add(first)
+        if session > 4 and len(served) > 1:
+            break
+    assert len(served) > 1
+    site.launch("down", run.name)
 
 
 def test_a_follower_that_dies_ends_the_run(site: Site) -> None:
