@@ -12,6 +12,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 PIP := env -u PYTHONPYCACHEPREFIX $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 # Programs that do not get on with others, each beside $(VENV): what tests/environments/NAME.txt lists in $(VENV)-NAME.
 ENVIRONMENTS := $(patsubst tests/environments/%.txt,$(VENV)-%/made,$(wildcard tests/environments/*.txt))
+# What `make test-all` wants besides: each lies over the environment of vLLM.
+HEAVY := $(patsubst tests/environments/heavy/%.txt,$(VENV)-%/made,$(wildcard tests/environments/heavy/*.txt))
 # Source of the engines whose own parsers the tests ask.
 SOURCES := $(VENV)/sources/made
 # Programs whose flags a wheel of PyPI tells.
@@ -51,7 +53,7 @@ test: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## every test that CI runs
 test-nobody: $(VENV)/dev $(ENVIRONMENTS) ## by root: those that need no root, as the user nobody
 	@$(BIN)/python -m tests.nobody -n $(JOBS) --dist loadfile $(AS_NOBODY)
 
-test-all: $(VENV)/dev $(ENVIRONMENTS) $(SOURCES) ## the same and those that take minutes
+test-all: $(VENV)/dev $(ENVIRONMENTS) $(HEAVY) $(SOURCES) ## the same and those that take minutes
 	@bash .ci/packages
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not site"
 
@@ -132,4 +134,11 @@ $(VENV)-%/made: tests/environments/%.txt | $(VENV)/dev
 	@echo "installing $* into $(VENV)-$* (once)"
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)-$*
 	@$(PIP) --python $(VENV)-$*/bin/python install $(ALONE) --requirement $<
+	@touch $@
+
+$(VENV)-%/made: tests/environments/heavy/%.txt | $(ENVIRONMENTS)
+	@echo "installing $* into $(VENV)-$* (once)"
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)-$*
+	@$(PIP) --python $(VENV)-$*/bin/python install --no-deps --requirement $<
+	@cd $(VENV)-$*/lib/python3*/site-packages && echo $(CURDIR)/$(VENV)-vllm/lib/python3*/site-packages >over.pth
 	@touch $@

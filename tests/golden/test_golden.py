@@ -125,6 +125,12 @@ def test_every_shipped_recipe_and_cluster_has_its_golden() -> None:
     assert "quickstart-local" in CASES
 
 
+def test_every_layout_is_told_in_the_guide() -> None:
+    """Which run is proved by which recipe."""
+    guide = (RECIPES.parents[2] / "docs" / "guides" / "engines.md").read_text(encoding="utf-8")
+    assert [recipe for recipe in LAYOUTS if f"`{recipe}`" not in guide] == []
+
+
 def _words(argv: Sequence[str]) -> str:
     return " \\\n    ".join(shlex.quote(shown(word)) for word in argv)
 

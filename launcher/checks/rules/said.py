@@ -37,10 +37,10 @@ def marked(finding: Diagnostic, label: Label) -> Diagnostic:
 
 
 def said(case: Case, program: str) -> Iterator[Said]:
-    """The roles that run `program`, or take its flags, and have flags."""
+    """The roles that run `program`, or take its flags, and have flags, or what stands for some."""
     for role in case.job.roles:
         name = role.manifest.program.name or ""
-        if engine(name) == program and role.catalogue is not None and (role.flags or role.config):
+        if engine(name) == program and role.catalogue is not None and (role.flags or role.config or role.kv):
             yield Said(role, role.catalogue)
 
 

@@ -9,7 +9,7 @@ from launcher.checks.rules.vllm_parallel import VLLM
 from launcher.roles.vllm_kv import connectors
 from launcher.text.diagnostic import Diagnostic, Label
 
-_ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
+_ALLOCATORS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _EXPANDABLE = "expandable_segments:True"
 _SPECULATION = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
 
@@ -109,20 +109,21 @@ def vllm_allocator(case: Case) -> Iterator[Diagnostic]:
 
     With `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` the pages under a KV cache may change, and what a
     connector has registered of it points nowhere: vLLM ends, but for `enable-cumem-allocator` and
-    `enable-sleep-mode`, whose memory stays. Older versions start, and transfers fail.
+    `enable-sleep-mode`, whose memory stays. Older versions start, and transfers fail; so do all where PyTorch is told
+    by its newer name, `PYTORCH_ALLOC_CONF`, which vLLM does not look at.
     Source: vLLM 0.33 `config/vllm.py:1268-1305`; 0.27 on.
     """
     for one in said(case, VLLM):
         connector = next(iter(connectors(one)), None)
-        moves = _EXPANDABLE in one.role.env.get(_ALLOCATOR, "")
-        if not connector or not moves or one.on("enable-cumem-allocator") or one.on("enable-sleep-mode"):
+        name = next((each for each in _ALLOCATORS if _EXPANDABLE in one.role.env.get(each, "")), None)
+        if not connector or name is None or one.on("enable-cumem-allocator") or one.on("enable-sleep-mode"):
             continue
         message = f"the connector `{connector}` cannot register memory that `{_EXPANDABLE}` moves"
-        help_ = f"take `{_EXPANDABLE}` out of `{_ALLOCATOR}`"
+        help_ = f"take `{_EXPANDABLE}` out of `{name}`"
         finding = one.finding(code(vllm_allocator), message, "kv-transfer-config", help_, field="kv_connector")
         if one.role.kv:
             finding = replace(finding, place=one.role.place("kv", part="key"))
-        yield marked(finding, Label(one.role.place("env", _ALLOCATOR), "set here"))
+        yield marked(finding, Label(one.role.place("env", name), "set here"))
 
 
 RULES = (vllm_tool_choice, vllm_logging, vllm_speculation, vllm_numa, vllm_offloading, vllm_allocator)
