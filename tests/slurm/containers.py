@@ -105,6 +105,10 @@ def recorded(site: Site) -> Path:
     return folder
 
 
+ASKED = (("--help",), ("--mpi=list",))
+"""Words of `srun` by which `launch up` asks what there is."""
+
+
 def as_rendered(run: Deployed, recipe: str, folder: Path) -> None:
     """What `srun` received are the words that `launch render` shows, late references bound, and no others."""
     shown = load(run.site.launch("render", run.site.recipe(recipe), "--json").stdout)
@@ -117,7 +121,7 @@ def as_rendered(run: Deployed, recipe: str, folder: Path) -> None:
     wanted = bind(shown, slots)
     assert wanted.allocation is not None
     received = [tuple(path.read_bytes().decode().split("\0")[:-1]) for path in folder.iterdir()]
-    received = [words for words in received if words != ("--help",)]  # asked by `launch up`
+    received = [words for words in received if words not in ASKED]
     steps = [child.argv[1:] for child in wanted.children]
     tells = [node.tell[1:] for node in wanted.allocation.nodes]
     told = [words for words in received if any(words[: len(tell)] == tell for tell in tells)]

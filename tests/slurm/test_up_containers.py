@@ -67,11 +67,17 @@ def site(contained: Bed, request: pytest.FixtureRequest) -> Site:
     return containers.site(contained, request.param)
 
 
-RECIPES = {"smg": AGGREGATE, "vllm-router prefill/decode": APART, "sglang-router prefill/decode": BOOTSTRAP}
+RECIPES = {
+    "smg": AGGREGATE,
+    "vllm-router prefill/decode": APART,
+    "sglang-router prefill/decode": BOOTSTRAP,
+    "a spanning step": ranks.RECIPE,
+}
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_a_run_serves_and_leaves_nothing(site: Site, recipe: str) -> None:
+    site.adapter("ranks", ranks.ADAPTER, ranks.MANIFEST)
     received = recorded(site)
     run = site.up(text=recipe)
     assert run.ask()
