@@ -17,7 +17,6 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.images.make import Maker
 from launcher.execute.images.place import Job
 from launcher.execute.images.registry import Registry
-from launcher.execute.images.squash import BLOCK, MOUNTED
 from launcher.execute.images.store import Store
 from launcher.execute.world import Real
 from launcher.images import reference
@@ -70,8 +69,7 @@ def _maker(args: argparse.Namespace, found: Site, registry: Registry, terminal: 
     slurm = own is not None and own.work == "slurm"
     # The name tells one job from all others: it is cancelled by it.
     job = Job(world, found.cluster, f"launch-import-{os.getpid()}-{os.uname().nodename}") if slurm else None
-    block = MOUNTED if found.cluster.pyxis.squashfuse else BLOCK
-    return Maker(world, registry, own.compressor if own else "zstd", block, suffix, by, job, terminal.status)
+    return Maker(world, registry, own.compressor if own else "zstd", suffix, by, job, terminal.status)
 
 
 @contextmanager

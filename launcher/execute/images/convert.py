@@ -37,7 +37,6 @@ class Order:
 
     out: str
     compressor: str
-    block: int
     layers: Sequence[Layer]
     added: Sequence[tuple[str, str]]
     folders: Sequence[str]
@@ -59,7 +58,7 @@ class Folder:
 
 def squash(source: Source, order: Order, environ: Mapping[str, str], told: Told) -> None:
     """Makes the file. Raises Failure and OSError. `told` hears which layer is next, the last being 0."""
-    writer: Any = Squash(environ, Path(order.out), order.compressor, order.block)
+    writer: Any = Squash(environ, Path(order.out), order.compressor)
     try:
         writer.restart()
         Flat(source, order.layers, writer, order.added, order.folders, restart=writer.restart, told=told).write()

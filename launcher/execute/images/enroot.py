@@ -22,16 +22,13 @@ _VARIABLE = "ENROOT_CONFIG_PATH"
 
 @dataclass(frozen=True)
 class Enroot:
-    """enroot at `place`, of version `stated` where somebody says so; `folder` is one that it sees, too.
-
-    `options` are of `mksquashfs`.
-    """
+    """enroot at `place`, of version `stated` where somebody says so; `folder` is one that it sees, too."""
 
     world: World
     registry: Registry
     place: Place
     folder: Path
-    options: str
+    compressor: str
     stated: str | None = None
 
     def make(self, wanted: Reference, remote: Remote, out: Path, told: Told, lock: int) -> str:
@@ -43,7 +40,7 @@ class Enroot:
             raise Failure("faulty", str(error), "leave `--with enroot` out") from error
         # It refuses a file that is there, and `mksquashfs` would add to it.
         out.unlink(missing_ok=True)
-        env = {"ENROOT_SQUASH_OPTIONS": self.options, "SOURCE_DATE_EPOCH": ""}
+        env = {"ENROOT_SQUASH_OPTIONS": importing.SQUASH[self.compressor], "SOURCE_DATE_EPOCH": ""}
         if self.registry.transport.scheme(address(wanted.registry)) == "http":
             env["ENROOT_ALLOW_HTTP"] = "yes"
         with self._login(wanted) as more:

@@ -14,9 +14,8 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.images.fetch import Fetched
 from launcher.execute.images.place import Here, Job
 from launcher.execute.images.registry import Registry, Remote
-from launcher.execute.images.squash import BLOCK
 from launcher.execute.world import World
-from launcher.images import enroot, importing
+from launcher.images import enroot
 from launcher.images.reference import Reference
 from launcher.run import files
 
@@ -51,7 +50,6 @@ class Maker:
     world: World
     registry: Registry
     compressor: str = "zstd"
-    block: int = BLOCK
     suffix: Literal[".sqsh", ".sif"] = ".sqsh"
     by: Literal["layers", "enroot"] = "layers"
     job: Job | None = None
@@ -63,7 +61,7 @@ class Maker:
             place = self.job or Here(self.world)
             # To ask a node would be a job of its own.
             stated = self.job.cluster.versions.enroot if self.job else None
-            found = Enroot(self.world, self.registry, place, draft.layers, self._options(), stated)
+            found = Enroot(self.world, self.registry, place, draft.layers, self.compressor, stated)
             told = self._telling(draft)
             version = found.make(draft.wanted, draft.remote, draft.part, told, draft.lock)
             return {"with": f"enroot {version}"}
@@ -79,15 +77,11 @@ class Maker:
         (self._sif if self.suffix == ".sif" else self._there)(draft)
         return {}
 
-    def _options(self) -> str:
-        return f"{importing.SQUASH[self.compressor]} -b {self.block}"
-
     def _order(self, draft: Draft) -> Order:
         config = draft.remote.config
         return Order(
             out=str(draft.part),
             compressor=self.compressor,
-            block=self.block,
             layers=draft.remote.manifest.layers,
             added=tuple(enroot.files(config, str(draft.wanted))),
             folders=(config.workdir,) if config.workdir else (),

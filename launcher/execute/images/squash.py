@@ -34,27 +34,25 @@ _OPTIONS = {
 _WRITERS = ("mksquashfs", "sqfstar")
 _NG = ("tar2sqfs", *_WRITERS)
 _PROGRAMS = {"zstd": _NG, "gzip": _NG, "xz": _NG, "lz4": _WRITERS, "lzo": _WRITERS}
-BLOCK, MOUNTED = 1 << 20, 1 << 17
-"""Bytes of a block, for files that are unpacked as a whole and for those that are read in place: the larger is unpacked
-by less CPU and smaller on disk; from a mounted file a whole block is read for every little one.
-"""
-
-_WAITING = 32 << 20
+_WAITING = 128
 _JOBS = 16
-"""Bytes that wait to be compressed, and cores beyond which layers are decompressed too slowly to keep more busy."""
+"""Blocks (of 128 KiB) that wait to be compressed, and cores beyond which layers come too slowly to keep more busy.
+
+Larger blocks unpack no quicker, and of a file that is mounted a whole one is read for every little file.
+"""
 
 _PIPE = 1 << 20
 
 
-def words(program: str, compressor: str, block: int, jobs: int, out: Path) -> list[str]:
-    """The command that reads the archive from its standard input; `block` in bytes."""
+def words(program: str, compressor: str, jobs: int, out: Path) -> list[str]:
+    """The command that reads the archive from its standard input."""
     if program == "tar2sqfs":
         extra = ["-X", _LEVELS[compressor]] if _LEVELS[compressor] else []
-        # By default ten blocks wait for each core, which are gigabytes on a large machine.
-        queue = ["-j", str(jobs), "-Q", str(max(jobs + 2, _WAITING // block))]
+        # By default ten blocks wait for each core.
+        queue = ["-j", str(jobs), "-Q", str(_WAITING)]
         defaults = ["--defaults", "uid=0,gid=0,mode=0755,mtime=0"]
-        return [program, "-q", "-f", "-c", compressor, *extra, "-b", str(block), *queue, *defaults, str(out)]
-    own = ["-comp", compressor, "-b", str(block), "-no-progress", "-quiet", "-all-root", "-root-mode", "755"]
+        return [program, "-q", "-f", "-c", compressor, *extra, *queue, *defaults, str(out)]
+    own = ["-comp", compressor, "-no-progress", "-quiet", "-all-root", "-root-mode", "755"]
     own += ["-processors", str(jobs), "-mem", "128M", "-mkfs-time", "0"]
     if program == "sqfstar":
         return [program, *own, str(out)]
@@ -77,7 +75,6 @@ class Squash:
     environ: Mapping[str, str]
     out: Path
     compressor: str = "zstd"
-    block: int = BLOCK
     jobs: int = field(default_factory=lambda: min(_JOBS, len(os.sched_getaffinity(0))))
     _process: subprocess.Popen[bytes] | None = None
     _said: IO[bytes] | None = None
@@ -87,7 +84,7 @@ class Squash:
         self.kill()
         self.out.unlink(missing_ok=True)
         name = program(self.environ.get("PATH", os.defpath), self.compressor)
-        made = words(name, self.compressor, self.block, self.jobs, self.out)
+        made = words(name, self.compressor, self.jobs, self.out)
         # Of `tar2sqfs` the time of the file system is set by nothing else.
         env = {**self.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"}
         if made[0] != "tar2sqfs":

@@ -12,7 +12,6 @@ import pytest
 from launcher.execute import bundle
 from launcher.execute.images import convert
 from launcher.execute.images.convert import Order
-from launcher.execute.images.squash import BLOCK
 from launcher.images import oci as documents
 from launcher.images.oci import Manifest
 from tests.execute.images.flat import squash
@@ -30,7 +29,7 @@ def order(made: Made, folder: Path, **more: Any) -> Path:
     for digest, body in made.blobs.items():
         (folder / digest.removeprefix("sha256:")).write_bytes(body)
     (folder / "convert.pyz").write_bytes(bundle.converter())
-    whole = {"out": str(folder / "a.sqsh"), "compressor": "zstd", "block": BLOCK, "added": (), "folders": (), **more}
+    whole = {"out": str(folder / "a.sqsh"), "compressor": "zstd", "added": (), "folders": (), **more}
     path = folder / "order.json"
     path.write_bytes(convert.dump(Order(layers=manifest.layers, blobs=str(folder), **whole)))
     return path

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.squash import BLOCK, COMPRESSORS, Squash, program, words
+from launcher.execute.images.squash import COMPRESSORS, Squash, program, words
 from tests.execute.images.flat import squash, tree, umoci, unsquash
 from tests.testbed import oci
 from tests.testbed.oci import Entry, folder, hard, symlink
@@ -204,7 +204,7 @@ def test_no_writer_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["tar2sqfs", "mksquashfs"])
 @pytest.mark.parametrize("jobs", [2, 16])
 def test_memory_of_the_writer_is_bounded(name: str, jobs: int, tmp_path: Path) -> None:
-    made = words(name, "zstd", BLOCK, jobs, tmp_path / "a.sqsh")
+    made = words(name, "zstd", jobs, tmp_path / "a.sqsh")
     with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
         assert running.stdin is not None
         info = tarfile.TarInfo("big")
