@@ -138,7 +138,7 @@ def secret_in_file(case: Case) -> Iterator[Diagnostic]:
             if any(named(name, text) or holds(text) for name, text in _texts(key, given)):
                 help_ = "give it by a variable in `env_from`, or in a file, as the program takes it"
                 yield _secret(f"the value of `{key}` looks like a secret", role.place(table, key, part="key"), help_)
-        if role.setup is not None and holds(role.setup):
+        if role.preamble is not None and holds(role.preamble):
             help_ = "write a variable there, and name it in `env_from`: it is then taken from the shell"
             yield _secret("the preamble has what looks like a secret", role.place("setup", part="key"), help_)
 

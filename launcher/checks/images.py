@@ -7,6 +7,7 @@ from launcher.images.reference import Daemon
 from launcher.images.reference import File as ImageFile
 from launcher.images.require import cuda, required, unmet
 from launcher.model.cluster import Cluster
+from launcher.model.cluster import Image as Alias
 from launcher.model.facts import Answer, Facts, Header, Image, Question, Tag
 from launcher.model.job import Job, Role
 from launcher.plan.step import Plan
@@ -150,7 +151,7 @@ def distribution(role: Role) -> str:
 def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
     """Reference → what is asked about it: once, for all roles that share it."""
     needs: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    there = {image.meant(job.cluster.arch) for image in job.cluster.images.values() if image.where == "compute"}
+    there = {text for each in job.cluster.images.values() if each.where == "compute" for text in _meant(each, job)}
     options = asking(plan)
     for step in plan.steps if job.cluster.runtime != "none" else ():
         role = next((each for each in job.roles if each.name == step.role), None)
@@ -168,6 +169,12 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
         if question is not None:
             found[text] = question
     return found
+
+
+def _meant(image: Alias, job: Job) -> tuple[str | None, ...]:
+    """What an alias stands for: its image, and the one that was baked into it."""
+    derived = image.derived(job.cluster.arch)
+    return (image.meant(job.cluster.arch), *((derived.base,) if derived else ()))
 
 
 def asking(plan: Plan) -> tuple[str, ...]:

@@ -137,6 +137,8 @@ def _command(step: Step, others: Sequence[str]) -> str:
     lines += [f"  {name}=…  from the submitting shell" for name in step.env_from]
     if step.setup:
         lines.append(f"  preamble {shown(step.setup)}")
+    if step.baked:
+        lines.append(f"  preamble baked into the image, from {step.baked}")
     first, *more = words(step.words)
     lines += [f"  {first}", *(f"    {line}" for line in more)]
     return _indent("\n".join(lines))

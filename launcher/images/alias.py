@@ -53,9 +53,11 @@ def _overlaid(old: MutableMapping[str, Any], entry: Mapping[str, Any]) -> None:
             old[key] = _item(value)
 
 
-def _item(entry: Entry) -> Any:
+def _item(entry: Entry | list[str]) -> Any:
     if isinstance(entry, str):
         return tomlkit.string(entry)
+    if isinstance(entry, list):
+        return tomlkit.item(entry)
     table = tomlkit.inline_table()
     for key, value in entry.items():
         table[key] = _item(value)

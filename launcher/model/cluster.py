@@ -115,6 +115,20 @@ _MEANINGS = ("reference", *ARCHITECTURES)
 _BUILT = ("args",)
 
 
+class Baked(Table):
+    """`baked` of an image alias, written by `launch images bake`."""
+
+    image: str = Field(min_length=1, description="image with the preamble in it; counts while the alias means this one")
+    base: str = Field(min_length=1, description="image that it was made from, which roles with other preambles run in")
+    setup: str = Field(pattern=r"^sha256:[0-9a-f]{64}$", description="digest of the preamble")
+    env: list[str] = Field(description="variables that the preamble exported: `NAME=value`")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the preamble exported, by name."""
+        return dict(each.partition("=")[::2] for each in self.env)
+
+
 class Image(Table):
     """What an image alias means. Written as a table where a reference alone does not say enough."""
 
@@ -144,6 +158,7 @@ class Image(Table):
         default="here",
         description="who sees a file: `compute` where login nodes do not, so that one of the nodes is asked",
     )
+    baked: Baked | None = Field(default=None, description="what a preamble was baked into")
 
     def key(self, arch: str | None) -> str | None:
         """The key with the reference for nodes of this architecture; None where there is none for them."""
@@ -156,6 +171,10 @@ class Image(Table):
         key = self.key(arch)
         found: str | None = None if key is None else getattr(self, key)
         return found
+
+    def derived(self, arch: str | None) -> Baked | None:
+        """How the reference for nodes of this architecture was baked; None where it was not."""
+        return self.baked if self.baked is not None and self.baked.image == self.meant(arch) else None
 
 
 def _image(value: Any) -> Any:

@@ -151,7 +151,8 @@ def version(library: Library, site: Site | None, draft: Draft, held: LockedImage
     image = site.cluster.images.get(alias) if site and alias else None
     key = image.key(site.cluster.arch) if site and image else None
     if site and image and key and program.name:
-        tagged = _tagged(library, program.name, image.meant(site.cluster.arch) or "")
+        derived = image.derived(site.cluster.arch)
+        tagged = _tagged(library, program.name, derived.base if derived else image.meant(site.cluster.arch) or "")
         found += [(tagged, _written(site, str(alias), key))] if tagged is not None else []
     if site and key and held is not None and program.name in held.versions:
         found.append((held.versions[program.name], _written(site, str(alias), key)))

@@ -94,6 +94,12 @@ An alias may have references of its own for `x86_64` and `aarch64`, and a `refer
 
 `launch.lock` has what each alias meant, so that a recipe gets the same images again. The alias was given another
 reference since. Exit code 4.""",
+    "bake-stale": """A role's preamble is not the one that its image was baked with
+
+`launch images bake` put a preamble into the image; roles that have just this preamble run without it. This role's is
+another by now (its text, the cluster's, or a variable that it names), so it runs at the start of each run as if
+nothing had been baked, in the image that the baked one was made from. `launch images bake` bakes what there is now.
+This is a warning.""",
     "missing-image": """A role without an image on a cluster with containers
 
 Neither the role nor its role manifest names an image alias, and the cluster starts everything in

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from launcher.model.catalogue import Catalogue
-from launcher.model.cluster import Cluster
+from launcher.model.cluster import Baked, Cluster
 from launcher.model.kin import Kin
 from launcher.model.lock import LockedImage
 from launcher.model.manifest import Manifest
@@ -62,12 +62,13 @@ class Origins:
 class Role:
     """A role with everything merged: cluster < role manifest < `[defaults]` (workers) < the role's table.
 
-    `mode` is None for what is no worker. `setup` is the role's own preamble; the cluster's runs before
-    it. `image` is the alias, `reference` what the cluster says it means. `version` is that of the program:
-    as the recipe says, else the image alias or the image's tag, else the role manifest; `catalogue` is of another
-    version where there is none of that. `kin` is known where a flag is not in the catalogue. `locked` is what
-    `launch.lock` has of the image. `mounts` are the cluster's, then the role's own. `origins` has paths relative to
-    the role (`("flags", "policy")`). Each endpoint of the role `beside` has a replica of this one.
+    `mode` is None for what is no worker. `image` is the alias, `reference` what the cluster says it means.
+    `version` is that of the program: as the recipe says, else the image alias or the image's tag, else the role
+    manifest; `catalogue` is of another version where there is none of that. `kin` is known where a flag is not in
+    the catalogue. `locked` is what `launch.lock` has of the image. `mounts` are the cluster's, then the role's own.
+    `origins` has paths relative to the role (`("flags", "policy")`). Each endpoint of the role `beside` has a
+    replica of this one. `preamble` is the text of the role's own, before which the cluster's runs; `setup` is the
+    same where it is to be run, and None where the image was `baked` with just that.
     """
 
     name: str
@@ -77,7 +78,9 @@ class Role:
     image: str | None = None
     reference: str | None = None
     version: str | None = None
+    preamble: str | None = None
     setup: str | None = None
+    baked: Baked | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     env_from: tuple[str, ...] = ()
     flags: Mapping[str, FlagValue] = field(default_factory=dict)

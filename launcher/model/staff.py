@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from launcher.model.baking import Bake, bake, reference
 from launcher.model.catalogue import Catalogue, stand_in
-from launcher.model.draft import MANIFEST, Draft, configuration, locked, mounts, preamble, reference, version
+from launcher.model.draft import MANIFEST, Draft, configuration, locked, mounts, preamble, version
 from launcher.model.equipment import Equipment, Kit
 from launcher.model.job import BENCHMARK, ROUTER, WORKERS, Origins, Role
 from launcher.model.kin import Kin
@@ -126,20 +127,23 @@ class Staff:
             return None
         library = self.linking.library
         first = self._draft(post, kit, role_key)
-        held = locked(self.linking, self.site, first, self.locks)
+        baked = bake(self.linking, self.site, first)
+        # What was baked is not what was locked.
+        held = locked(self.linking, self.site, first, self.locks if baked is None or baked.fits else None)
         found = version(library, self.site, first, held)
         catalogue = self._catalogue(kit.manifest, found)
         draft = self._draft(post, kit, program_key(catalogue, kit.manifest) if catalogue else role_key)
         version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
-        meant = reference(self.linking, self.site, draft) if self.site else None
+        meant = reference(self.linking, self.site, draft, baked) if self.site else None
         setup = preamble(self.linking, draft)
         epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
         # What is wrong elsewhere hides nothing of this role.
         if self.site is None or (self.source.recipe is None and errors(self.linking.findings)):
             return None
         kin = self._kin([*table(draft.data, "flags"), *(config or ())], catalogue)
-        return _role(self.site, draft, Fixed(meant, found, setup, catalogue, kin, held, post.beside, epp, config or {}))
+        fixed = Fixed(meant, found, setup, catalogue, kin, held, post.beside, epp, config or {}, baked)
+        return _role(self.site, draft, fixed)
 
     def _kit(self, post: Post) -> Kit | None:
         """The role manifest that a role names."""
@@ -212,11 +216,13 @@ class Fixed:
     beside: str | None
     epp: Mapping[str, Any] | None
     config: Mapping[str, Any]
+    baked: Bake | None
 
 
 def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
     """The role, everything in it validated in the file it came from."""
     data = draft.data
+    baked = fixed.baked if fixed.baked and fixed.baked.fits else None
     return Role(
         name=draft.name,
         mode=WORKERS.get(draft.name),
@@ -227,8 +233,11 @@ def _role(site: Site, draft: Draft, fixed: Fixed) -> Role:
         image=data.get("image"),
         reference=fixed.reference,
         version=fixed.version,
-        setup=fixed.setup,
-        env=data.get("env", {}),
+        preamble=fixed.setup,
+        setup=None if baked else fixed.setup,
+        baked=baked.of if baked and baked.own else None,
+        # Without a preamble of its own, a role has its image's exports as it has the image's variables.
+        env={**(baked.of.variables if baked and not baked.own else {}), **data.get("env", {})},
         env_from=tuple(data.get("env_from", ())),
         flags=data.get("flags", {}),
         on=data.get("on"),

@@ -179,8 +179,10 @@ def _step(part: _Part, kind: _Kind, env: Mapping[str, str], share: tuple[int | N
         reference=kind.reference,
         setup=kind.setup,
         writable=role.setup is not None,
+        baked=role.baked.base if role.baked else None,
         mounts=kind.mounts,
-        env={**role.env, **part.task.env, **env},
+        # What a preamble exports comes over all that a step is given, baked or not.
+        env={**role.env, **part.task.env, **env, **(role.baked.variables if role.baked else {})},
         env_from=role.env_from,
         after=kind.after,
         gates=part.task.gates,

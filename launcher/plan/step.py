@@ -24,7 +24,8 @@ class Step:
     processes it has in all, and with `mpi` they are ranks of one MPI program. `words` are the role's own
     command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
     directory of its preamble, the cluster's included; where the role itself has one the step is `writable`: its
-    container has a root of its own to write in. `ports` are on its first node. `after` names steps whose gates
+    container has a root of its own to write in. `baked` is the image that its own was made from, where that has the
+    preamble in it. `ports` are on its first node. `after` names steps whose gates
     must be open first.
     """
 
@@ -42,6 +43,7 @@ class Step:
     reference: str | None = None
     setup: str | None = None
     writable: bool = False
+    baked: str | None = None
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     env_from: tuple[str, ...] = ()

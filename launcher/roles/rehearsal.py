@@ -134,7 +134,7 @@ def _imaged(role: Role, cluster: Cluster) -> Role:
     if cluster.runtime == "none":
         return replace(role, image=None, reference=None)
     image = cluster.images.get(IMAGE)
-    return role if image is None else replace(role, image=IMAGE, reference=image.reference)
+    return role if image is None else replace(role, image=IMAGE, reference=image.reference, baked=None)
 
 
 def _equipped(cluster: Cluster) -> Cluster:

@@ -26,7 +26,12 @@ qwen = "/models/qwen" # last
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,8}", fullmatch=True)
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 ENTRIES: st.SearchStrategy[Any] = TEXTS | st.fixed_dictionaries(
-    {"reference": TEXTS}, optional={"aarch64": TEXTS, "versions": st.dictionaries(NAMES, TEXTS, min_size=1, max_size=2)}
+    {"reference": TEXTS},
+    optional={
+        "aarch64": TEXTS,
+        "baked": st.fixed_dictionaries({"env": st.lists(TEXTS, max_size=2)}),
+        "versions": st.dictionaries(NAMES, TEXTS, min_size=1, max_size=2),
+    },
 )
 COMMENTS = st.sampled_from(["", "# a comment\n", "\n", "\n# a = 1\n\n"])
 

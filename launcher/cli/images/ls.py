@@ -39,6 +39,7 @@ def _rows(alias: str, image: Image, cluster: Cluster) -> list[tuple[str, ...]]:
         text = getattr(image, key)
         if text is not None:
             fault = meaning(text, cluster).fault
-            note = f"unusable here: {fault}" if fault else ""
+            derived = image.baked and image.baked.image == text
+            note = f"unusable here: {fault}" if fault else "baked" if derived else ""
             found.append((alias, "" if key == "reference" else key, text, versions, note))
     return found

@@ -18,6 +18,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     most = _bytes(args.max_size)
     kept = _locked(args) if args.keep_locked else frozenset[str]()
     kept |= {text for image in site.cluster.images.values() if (text := image.meant(site.cluster.arch))}
+    kept |= {image.baked.base for image in site.cluster.images.values() if image.baked}
     for path in store.left():
         if args.dry_run or store.clear(path):
             terminal.say(str(path))

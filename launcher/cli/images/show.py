@@ -53,6 +53,9 @@ def _lines(alias: str, key: str, each: Meaning, found: Site) -> Iterator[str]:
     if each.registry:
         rows.append(("registry", each.registry))
     rows += _file(each, image)
+    derived = image.derived(found.cluster.arch) if image else None
+    if derived is not None and getattr(image, key) == derived.image:
+        rows.append(("baked from", derived.base))
     if image:
         rows += [("versions", f"{program} {version}") for program, version in sorted(image.versions.items())]
         rows.append(("written in", _where(alias, key, found)))

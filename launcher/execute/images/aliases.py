@@ -85,6 +85,8 @@ def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], tol
         whole = image.model_dump(exclude_defaults=True, exclude={"versions"})
         new = {**whole, **{key: value for key, value in entry.items() if key != "versions"}}
         stay = image.versions if new == whole else {}
+        if "baked" not in entry and image.baked is not None and image.baked.image not in new.values():
+            del new["baked"]
         versions = {**stay, **entry.get("versions", {})}
         old.update(image.versions)
         text = own.text if own else alias_text.begun(goal.known)
