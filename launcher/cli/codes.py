@@ -53,6 +53,18 @@ failed; the message has its own words. Exit code 1.""",
 
 An import wants room for the layers of the image and for the file made from them: three times what is downloaded.
 `launch images prune --max-size SIZE` takes away what was used least recently. Exit code 1.""",
+    "bake-failed": """A preamble could not be baked
+
+The preamble failed, or ended the shell before its own end; the container did not start; pyxis did not save the root
+(its failures to do so end well: what it said and the file tell). The message has what was said last. Nothing is kept
+of it, and the alias means what it did. Exit code 4.""",
+    "bake-twice": """Two preambles for one image alias
+
+An alias can be baked with one preamble at a time: roles with different ones need aliases of their own. Exit code 3.""",
+    "bake-varies": """A preamble that comes to something else in each run
+
+`LAUNCH_*`, `SLURM_*` and `CUDA_VISIBLE_DEVICES` have another value in each run, step or rank, so what a preamble
+makes of them cannot be kept in an image. Exit code 3.""",
     "image-busy": """The image is being made by somebody else
 
 One process makes a file of the store; the message names it, on whichever machine it is. Exit code 1.""",

@@ -202,6 +202,16 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
 def _recipe(parser: Parser, *, several: bool = False) -> None:
     parser.add_argument("recipe", metavar="RECIPE", nargs="+" if several else None, help=_RECIPE)
     _cluster(parser)
+    edits(parser)
+    parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="rehearse: the simulated engine in the place of every engine's program, all else as it would be",
+    )
+
+
+def edits(parser: Parser) -> None:
+    """`--set` and `--unset` of recipes."""
     for name, value, said in (
         (
             "--set",
@@ -211,11 +221,6 @@ def _recipe(parser: Parser, *, several: bool = False) -> None:
         ("--unset", "KEY", "take a key out of the recipe; may be repeated"),
     ):
         parser.add_argument(name, metavar=value, action=_Edit, dest="edits", default=(), help=said)
-    parser.add_argument(
-        "--simulate",
-        action="store_true",
-        help="rehearse: the simulated engine in the place of every engine's program, all else as it would be",
-    )
 
 
 def _cluster(parser: Parser) -> None:

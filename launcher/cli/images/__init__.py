@@ -6,7 +6,7 @@ argparse alone is imported here, so that help and completion need no verb's modu
 import argparse
 from collections.abc import Callable, Mapping
 
-from launcher.cli.options import choice
+from launcher.cli.options import choice, edits
 
 Parser = argparse.ArgumentParser
 
@@ -22,6 +22,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "matrix": ("launcher.cli.images.matrix", "list what has to be built since a revision, for jobs of CI"),
     "pull": ("launcher.cli.images.pull", "make image files of a cluster's aliases, in its store"),
     "ensure": ("launcher.cli.images.ensure", "make the image file of one reference where there is none; for scripts"),
+    "bake": ("launcher.cli.images.bake", "put preambles into images, so that runs start without them"),
     "du": ("launcher.cli.images.du", "list the image files of the store"),
     "prune": ("launcher.cli.images.prune", "take image files away, those used least recently first"),
 }
@@ -35,6 +36,9 @@ FORMATS = ("json", "github", "gitlab")
 
 WITH = ("layers", "enroot")
 """`--with`; a test holds it to `execute.images.make.WITH`."""
+
+BAKERS = ("slurm", "apptainer")
+"""`bake --with`: who bakes."""
 
 
 def ls(parser: Parser) -> None:
@@ -122,6 +126,24 @@ def ensure(parser: Parser) -> None:
     _with(parser)
 
 
+def bake(parser: Parser) -> None:
+    """`launch images bake`."""
+    words = "a recipe, all roles of which that have a preamble; or a role manifest alone"
+    parser.add_argument("recipe", metavar="RECIPE|ROLE", nargs="+", help=words)
+    parser.add_argument(
+        "--role", metavar="NAME", action="append", default=[], help="this role of the recipe alone; may be repeated"
+    )
+    words = "`slurm`: a small job on a compute node; `apptainer`: here; default: as the cluster has it"
+    choice(parser, "--with", BAKERS, dest="how", help=words)
+    parser.add_argument("--force", action="store_true", help="bake anew what is there: for newer packages")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be baked")
+    _cluster(parser)
+    edits(parser)
+    _store(parser)
+    _json(parser)
+    parser.set_defaults(simulate=False)
+
+
 def du(parser: Parser) -> None:
     """`launch images du`."""
     _cluster(parser)
@@ -151,6 +173,7 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "matrix": matrix,
     "pull": pull,
     "ensure": ensure,
+    "bake": bake,
     "du": du,
     "prune": prune,
 }

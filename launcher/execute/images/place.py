@@ -28,8 +28,8 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "SSL_CERT_FILE
 """What programs need to reach registries where a site has them go through a proxy."""
 
 
-_SLURM = re.compile(r"srun: |slurmstepd")
-_OWN = re.compile(r"Exited with exit code \d+$|^srun: job \d+ ")
+SLURM = re.compile(r"srun: |slurmstepd")
+OWN = re.compile(r"Exited with exit code \d+$|^srun: job \d+ ")
 """Lines of Slurm, and those among them that tell of no failure of its own."""
 
 
@@ -74,7 +74,7 @@ class Job:
         given = {**queue.environment(self.world.environ), **own, **env}
         ended = False
         try:
-            ran = run((*_srun(self.world, self.cluster, self.name), "--", *words), given, told, lock)
+            ran = run((*srun(self.world, self.cluster, self.name), "--", *words), given, told, lock)
             ended = True
         except FileNotFoundError:
             raise Failure("slurm", "`srun` cannot be run: it is not on PATH", "start on a login node") from None
@@ -82,10 +82,10 @@ class Job:
             if not ended:
                 self._cancel()
         lines = ran.out.splitlines()
-        said = [line for line in lines if _SLURM.match(line) and not _OWN.search(line)]
-        rest = "\n".join(line for line in lines if not _SLURM.match(line))
+        said = [line for line in lines if SLURM.match(line) and not OWN.search(line)]
+        rest = "\n".join(line for line in lines if not SLURM.match(line))
         if ran.exit != 0 and said:
-            raise _unmade(said, rest)
+            raise unmade(said, rest)
         return Ran(ran.exit, rest)
 
     def _cancel(self) -> None:
@@ -95,7 +95,7 @@ class Job:
             self.world.run(words, queue.environment(self.world.environ), _GRACE)
 
 
-def _srun(world: World, cluster: Cluster, name: str) -> Iterator[str]:
+def srun(world: World, cluster: Cluster, name: str) -> Iterator[str]:
     """A job of its own, or a step of the allocation that is there already; no GPUs are asked for."""
     yield from ("srun", "--nodes=1", "--ntasks=1", "--input=none", f"--job-name={name}")
     if (job := world.environ.get("SLURM_JOB_ID")) is not None:
@@ -120,7 +120,8 @@ _ENDS = (
 )
 
 
-def _unmade(said: Sequence[str], own: str) -> Failure:
+def unmade(said: Sequence[str], own: str) -> Failure:
+    """What Slurm `said` of a job that failed, with the program's own last line."""
     text = "\n".join(said)
     for pattern, what, advice in _ENDS:
         if re.search(pattern, text, re.IGNORECASE):

@@ -78,14 +78,22 @@ class Store:
     def ensure(self, wanted: Reference, arch: str) -> Path:
         """The path of the image, made where it is not there. Raises Failure and OSError."""
         path, remote = self.found(wanted, arch)
-        if not self._good(path):
+        what = f"importing {wanted.repository}{wanted.version}"
+        self.once(path, what, lambda lock: self._make(wanted, remote, path, lock), self.good)
+        return path
+
+    def once(self, path: Path, what: str, make: Callable[[int], None], good: Callable[[Path], bool]) -> None:
+        """Has one process at a time make a file of the store that is not `good`; `what` it does, others are told.
+
+        `make` is given the descriptor of the lock. Raises Failure and OSError.
+        """
+        if not good(path):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = path.with_name(f".{path.stem}.lock")
             try:
-                what = f"importing {wanted.repository}{wanted.version}"
                 with held(self.world, lock, what, PATIENCE, self.told) as handle:
-                    if not self._good(path):
-                        self._make(wanted, remote, path, handle)
+                    if not good(path):
+                        make(handle)
             except OSError as error:
                 if error.errno not in NO_ROOM:
                     raise
@@ -93,18 +101,39 @@ class Store:
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
-        return path
+
+    def publish(self, part: Path, path: Path, known: Mapping[str, Any]) -> None:
+        """The finished file under its name, once it is whole and on the disk; what is `known` of it is kept with it."""
+        header = inspect.file(part).header
+        handle = os.open(part, os.O_RDONLY)
+        try:
+            os.fchmod(handle, self.mode)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        found = {"compressor": header.compressor, "sha256": digest(part, lambda text: None)}
+        text = json.dumps({"schema": 1, **known, **found}, indent=2)
+        files.write(str(path.with_suffix(".json")), text.encode() + b"\n", self.mode)
+        part.replace(path)
+        files.sync(str(path.parent))
+
+    def room(self, wanted: int, path: Path) -> None:
+        """Raises Failure where so many bytes, wanted for making `path`, are not free."""
+        free = shutil.disk_usage(self.folder).free
+        if free < wanted:
+            message = f"`{self.folder}` has {free >> 20} MiB free, and {wanted >> 20} MiB are wanted for `{path.name}`"
+            raise Failure("full", message, "`launch images prune` makes room")
 
     def all(self) -> Iterator[Stored]:
         """Every image file of the store, by name."""
         for path in sorted(self.folder.glob("*.s*")) if self.folder.is_dir() else ():
             if path.suffix in (".sqsh", ".sif") and not path.name.startswith("."):
-                yield Stored(path, _facts(path))
+                yield Stored(path, facts(path))
 
     def left(self) -> Iterator[Path]:
         """What imports that ended badly left, and nobody works on."""
         for path in sorted(self.folder.glob(".*")) if self.folder.is_dir() else ():
-            if path.suffix in (".part", ".layers"):
+            if path.suffix in (".part", ".layers", ".bake"):
                 yield path
 
     def remove(self, stored: Stored) -> None:
@@ -121,7 +150,7 @@ class Store:
             return False
         return True
 
-    def _good(self, path: Path) -> bool:
+    def good(self, path: Path) -> bool:
         """Whether the file is there and whole; one that is not is made anew."""
         try:
             inspect.file(path)
@@ -131,41 +160,18 @@ class Store:
 
     def _make(self, wanted: Reference, remote: Remote, path: Path, lock: int) -> None:
         part, layers = path.with_name(f".{path.stem}.part"), path.with_name(f".{path.stem}.layers")
-        self._room(remote.manifest.size, layers / BLOBS, path)
+        blobs = layers / BLOBS
+        come = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
+        self.room(ROOM * remote.manifest.size - come, path)
         layers.mkdir(exist_ok=True)
-        facts = self.maker.make(Draft(wanted, remote, part, layers, lock))
-        self._publish(wanted, remote, part, path, facts)
-        shutil.rmtree(layers, ignore_errors=True)
-
-    def _publish(self, wanted: Reference, remote: Remote, part: Path, path: Path, made: Mapping[str, str]) -> None:
-        """The finished file under its name, once it is known to be whole and on the disk."""
-        header = inspect.file(part).header
-        handle = os.open(part, os.O_RDONLY)
-        try:
-            os.fchmod(handle, self.mode)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        facts = {
-            "schema": 1,
+        known = {
             "reference": str(wanted),
             "digest": remote.digest,
             "manifest": remote.manifest.digest,
             "arch": remote.config.arch,
-            "compressor": header.compressor,
-            "sha256": digest(part, lambda text: None),
-            **made,
         }
-        files.write(str(path.with_suffix(".json")), json.dumps(facts, indent=2).encode() + b"\n", self.mode)
-        part.replace(path)
-        files.sync(str(path.parent))
-
-    def _room(self, size: int, layers: Path, path: Path) -> None:
-        come = sum(each.stat().st_size for each in layers.iterdir()) if layers.is_dir() else 0
-        free, wanted = shutil.disk_usage(self.folder).free, ROOM * size - come
-        if free < wanted:
-            message = f"`{self.folder}` has {free >> 20} MiB free, and {wanted >> 20} MiB are wanted for `{path.name}`"
-            raise Failure("full", message, "`launch images prune` makes room")
+        self.publish(part, path, {**known, **self.maker.make(Draft(wanted, remote, part, layers, lock))})
+        shutil.rmtree(layers, ignore_errors=True)
 
     def _touch(self, path: Path) -> None:
         try:
@@ -174,7 +180,8 @@ class Store:
             return  # another's file, or a store that is read-only for us
 
 
-def _facts(path: Path) -> Mapping[str, Any]:
+def facts(path: Path) -> Mapping[str, Any]:
+    """What is known of where an image file of a store came from; empty for one of which nothing is."""
     try:
         found = json.loads(path.with_suffix(".json").read_bytes())
     except (OSError, ValueError):

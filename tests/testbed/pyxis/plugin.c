@@ -454,12 +454,19 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 static void save(spank_t spank, const char *root)
 {
 	static char *bare[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", NULL };
-	char *words[] = { "mksquashfs", (char *)root, options.save, "-noappend", "-no-progress", "-quiet", "-comp", "lzo", NULL };
+	char *words[40] = { "mksquashfs", (char *)root, options.save, "-noappend", "-no-progress", "-quiet" };
+	char given[512], *rest = given;
+	int count = 6;
 	uid_t uid = 0;
 	gid_t gid = 0;
 	int status = -1;
 	pid_t pid;
 
+	/* enroot's own default leaves data as it is. */
+	if (spank_getenv(spank, "ENROOT_SQUASH_OPTIONS", given, sizeof(given)) != ESPANK_SUCCESS)
+		snprintf(given, sizeof(given), "-comp lzo -noD");
+	while (count < 39 && (words[count] = strsep(&rest, " ")) != NULL)
+		count++;
 	spank_get_item(spank, S_JOB_UID, &uid);
 	spank_get_item(spank, S_JOB_GID, &gid);
 	if ((pid = fork()) == 0) {

@@ -1,0 +1,107 @@
+"""`launch images bake RECIPE|ROLE…`: preambles put into images, so that runs start without them."""
+
+import argparse
+import json
+from typing import Any
+
+from launcher.cli import arguments
+from launcher.cli.guard import Failed, Usage
+from launcher.cli.images import ordering, storing
+from launcher.cli.images.ordering import Order
+from launcher.cli.table import table
+from launcher.cli.terminal import Terminal
+from launcher.execute.images import aliases, locks
+from launcher.execute.images.baking import Baked, How, Oven
+from launcher.execute.images.failure import Failure
+from launcher.execute.world import World
+from launcher.images import locking
+from launcher.model.cluster import Cluster
+from launcher.text.diagnostic import Refused
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Bakes each preamble once, points the aliases at what was made, and says so; nothing of a failed one stays."""
+    site = storing.site(args)
+    orders = ordering.orders(args, site)
+    store = storing.store(args, site, terminal)
+    oven = Oven(store.world, store, site.cluster, _how(args, site.cluster), terminal.note, terminal.status)
+    try:
+        with storing.interruptible():
+            rows = [_row(order, _done(args, oven, order, terminal)) for order in orders]
+    except Failure as failure:
+        raise _failed(failure) from failure
+    if args.json:
+        terminal.say(json.dumps({"schema": 1, "cluster": site.cluster.name, "baked": rows}, indent=2))
+    else:
+        cells = [(row["alias"], ", ".join(row["roles"]), row["image"], row["state"]) for row in rows]
+        terminal.say(table(("alias", "roles", "image", ""), cells, color=terminal.color_out))
+    return 0
+
+
+def _how(args: argparse.Namespace, cluster: Cluster) -> How:
+    """In a job, unless the cluster has none or somebody wants it here. Raises Usage."""
+    how: How = args.how or ("apptainer" if cluster.scheduler == "local" else "slurm")
+    if how == "apptainer" and cluster.runtime != "apptainer":
+        message = f"cluster `{cluster.name}` starts no containers by Apptainer"
+        raise Usage(message, advice="leave `--with` out: a small job on a compute node bakes")
+    if how == "slurm" and cluster.scheduler == "local":
+        raise Usage(f"cluster `{cluster.name}` has no Slurm", advice="`--with apptainer`")
+    return how
+
+
+def _done(args: argparse.Namespace, oven: Oven, order: Order, terminal: Terminal) -> Baked | str:
+    """What was baked; where nothing is to be done, the path that it would have."""
+    role = order.roles[0]
+    if args.dry_run:
+        return str(oven.path(role, order.base, order.setup))
+    baked = oven.bake(role, order.base, order.setup, again=args.force)
+    _point(args, oven.world, order, baked, terminal)
+    _relock(args, oven.world, order, terminal)
+    return baked
+
+
+def _point(args: argparse.Namespace, world: World, order: Order, baked: Baked, terminal: Terminal) -> None:
+    """Lets the alias mean what was baked, unless it does."""
+    env = [f"{name}={value}" for name, value in baked.env.items()]
+    told = {"image": str(baked.path), "base": order.base, "setup": order.setup, "env": env}
+    entry = {order.key: str(baked.path), "versions": order.image.versions, "baked": told}
+    if order.image.baked is not None and order.image.baked.model_dump() == told and order.current == str(baked.path):
+        return
+    goal = aliases.target(world, arguments.cluster(args))
+    aliases.change(world, goal, order.alias, entry, terminal.note)
+    terminal.note(f"`{order.alias}` is `{baked.path}` in `{goal.file}`")
+    for other in order.others:
+        terminal.note(f"role `{other}` has the same alias, and starts from that image too")
+
+
+def _relock(args: argparse.Namespace, world: World, order: Order, terminal: Terminal) -> None:
+    """A lock that has the alias has it as it is now: otherwise it would refuse the next run."""
+    file, site = order.lock, storing.site(args)
+    held = locks.read(file)
+    if held is None or not any((each.cluster, each.alias) == (site.cluster.name, order.alias) for each in held.image):
+        return
+    found, findings = locks.asked(world, site, locks.wanted(site, (order.alias,)), hashed=True, told=terminal.status)
+    if findings:
+        raise Refused(findings)
+    locks.write(world, file, lambda old: locking.merged(old, found), terminal.note)
+    terminal.note(f"`{order.alias}` locked in `{file}`")
+
+
+def _row(order: Order, done: Baked | str) -> dict[str, Any]:
+    made = isinstance(done, Baked)
+    state = "would be baked" if not isinstance(done, Baked) else "baked" if done.made else "was baked before"
+    return {
+        "alias": order.alias,
+        "roles": [role.name for role in order.roles],
+        "base": order.base,
+        "image": str(done.path) if isinstance(done, Baked) else done,
+        "setup": order.setup,
+        "exports": sorted(done.env) if isinstance(done, Baked) and made else [],
+        "state": state,
+    }
+
+
+def _failed(failure: Failure) -> Failed:
+    if failure.kind == "faulty":
+        return Failed("bake-failed", failure.message, failure.advice, 4)
+    return storing.failed(failure)

@@ -1,0 +1,108 @@
+"""A program that bakes, on a node or here: followed line by line, and ended with whatever ends us."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.place import OWN, SLURM, unmade
+from launcher.execute.slurm import queue
+from launcher.execute.world import World
+
+KEPT = 200
+"""Lines of what a program said that are kept."""
+
+_ENDED = re.compile("TIME LIMIT|oom|out of memory|CANCELLED|revoked", re.IGNORECASE)
+_SOON = 1.0
+_GENTLE = 30.0
+_GONE = 120.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended, and its last lines."""
+
+    exit: int
+    lines: Sequence[str]
+
+
+def run(argv: Sequence[str], env: Mapping[bytes, bytes], hear: Callable[[str], None], end: Callable[[], None]) -> Ended:
+    """Runs it to its end; `hear` is told every line, `end` ends it gently where we are ended. Raises Failure."""
+    try:
+        process = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C is ours to act on.
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        kind, advice = ("slurm", "start on a login node") if argv[0] == "srun" else ("faulty", None)
+        raise Failure(kind, f"`{argv[0]}` cannot be run: it is not on PATH", advice) from None  # type: ignore[arg-type]
+    lines: deque[str] = deque(maxlen=KEPT)
+    try:
+        for line in _lines(process):
+            lines.append(line)
+            hear(line)
+        return Ended(process.wait(), tuple(lines))
+    finally:
+        if process.poll() is None:
+            end()
+            _end(process)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _lines(process: "subprocess.Popen[bytes]") -> Iterator[str]:
+    for raw in process.stdout or ():
+        # A progress bar is drawn over and over in one line.
+        text = raw.decode("utf-8", "replace").rstrip().rpartition("\r")[2]
+        if text.strip():
+            yield text
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """`srun` whose job is gone ends by itself, others on TERM."""
+    for number, patience in ((0, _SOON), (signal.SIGTERM, _GENTLE), (signal.SIGKILL, None)):
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
+
+
+def cancel(world: World, name: str) -> None:
+    """Ends this user's jobs of the name and waits until they are gone: pyxis saves even what was killed.
+
+    They get TERM, and KILL only after Slurm's KillWait; a TERM to `srun` itself would be a KILL at once.
+    """
+    listed = ("squeue", "--noheader", f"--user={os.geteuid()}", f"--name={name}", "--format=%i")
+    if not queue.ask(world, listed).out.strip():
+        return
+    queue.ask(world, ("scancel", f"--user={os.geteuid()}", f"--name={name}"))
+    until = world.monotonic() + _GONE
+    while queue.ask(world, listed).out.strip() and world.monotonic() < until:
+        world.pause(0.5)
+
+
+def refused(said: Sequence[str], *, begun: bool) -> None:
+    """Raises Failure of kind `slurm` where Slurm did not start the job, or ended what had `begun`."""
+    slurm = [line for line in said if SLURM.match(line) and not OWN.search(line)]
+    if begun:
+        slurm = [line for line in slurm if _ENDED.search(line)]
+    if slurm and not any("pyxis" in line for line in slurm):
+        raise unmade(slurm, "\n".join(line for line in said if not SLURM.match(line)))
+
+
+def hidden(line: str, secrets: Sequence[str]) -> str:
+    """A line that people may read: without what came from the submitting shell by name."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        line = line.replace(secret, "***")
+    return line
