@@ -37,7 +37,7 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     }
     _collected(job, wanted)
     seats = tuple(_seats(job, adapters, layout, wanted))
-    allocation = allocate(seats, wanted, front, job.recipe.ports)
+    allocation = allocate(seats, wanted, front, job.recipe.ports, _everywhere(job))
     waits = order(job.roles)
     roles, spread = {role.name: role for role in job.roles}, job.router.manifest.urls
     replicas = tuple(
@@ -57,6 +57,15 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     unserved = (fault for fault in allocation.faults if fault.role is None or fault.role not in lost)
     faults = (*layout.faults, *unserved, *waits.faults, *_clashes(replicas, adapters))
     return Outline(layout, allocation, waits, front, replicas, faults)
+
+
+def _everywhere(job: Job) -> frozenset[str]:
+    """Roles that listen on every address where the nodes of a run are addresses of one machine: what stands before a
+    worker, and calls it at localhost, and that worker.
+    """
+    if job.cluster.scheduler != "local":
+        return frozenset()
+    return frozenset(name for role in job.roles if role.beside for name in (role.name, role.beside))
 
 
 def _collected(job: Job, wanted: Mapping[str, dict[str, Port]]) -> None:

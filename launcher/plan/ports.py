@@ -1,6 +1,6 @@
 """Ports: unique on a node, allocated from the role manifests' bases, known before any command is built."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from launcher.model.manifest import Port
@@ -60,13 +60,20 @@ def public(ports: Ports) -> int:
     return ports.public if ports.public is not None else _PUBLIC + ports.shift
 
 
-def allocate(seats: Sequence[Seat], wanted: Mapping[str, Mapping[str, Port]], front: str, ports: Ports) -> Allocation:
+def allocate(
+    seats: Sequence[Seat],
+    wanted: Mapping[str, Mapping[str, Port]],
+    front: str,
+    ports: Ports,
+    everywhere: Collection[str] = (),
+) -> Allocation:
     """Ports of every seat, the same on all of its nodes: the first free one from base + shift, by step.
 
     `wanted` has each role's ports by name, `front` is the role that owns the public port: its first
-    replica's `http`. The public port is set aside on that node before any other is given.
+    replica's `http`. The public port is set aside on that node before any other is given. Those of roles `everywhere`
+    are nobody else's on any node.
     """
-    nodes: dict[int, _Node] = {}
+    nodes: dict[int, _Node] = {node: _Node() for seat in seats for node in seat.nodes} if everywhere else {}
     faults: dict[tuple[str, str], Fault] = {}
     entry = public(ports)
     owner = next((seat for seat in seats if seat.role == front and HTTP in wanted.get(front, {})), None)
@@ -76,7 +83,7 @@ def allocate(seats: Sequence[Seat], wanted: Mapping[str, Mapping[str, Port]], fr
         nodes[owner.nodes[0]] = _Node({entry})
     found = []
     for seat in seats:
-        here = [nodes.setdefault(node, _Node()) for node in seat.nodes]
+        here = [nodes.setdefault(node, _Node()) for node in (nodes if seat.role in everywhere else seat.nodes)]
         mine: dict[str, int] = {}
         for name, port in wanted.get(seat.role, {}).items():
             number = entry if seat is owner and name == HTTP else _reserve(here, port.base + ports.shift, port)

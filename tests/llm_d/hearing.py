@@ -8,11 +8,9 @@ import msgspec
 import zmq
 
 from tests.llm_d.reading import Configuration
-from tests.llm_d.words import Wrong
+from tests.llm_d.words import BLOCKS, Wrong
 
 PRODUCER = "precise-prefix-cache-producer"
-BLOCKS = "stand_in_kv_blocks"
-"""Gauge of this stand-in: blocks of prompts that an endpoint said it has, by endpoint and model."""
 
 
 class Heard:

@@ -7,6 +7,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 VERSION = "0.10.0"
+BLOCKS = "stand_in_kv_blocks"
+"""Gauge of the EPP's stand-in: blocks of prompts that an endpoint said it has, by endpoint and model."""
+
 _TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 

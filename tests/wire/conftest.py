@@ -69,7 +69,7 @@ class Wire(Deployment):
         """The groups of workers in the file that Prometheus reads."""
 
         groups = json.loads((self.run / "scrape.json").read_text(encoding="utf-8"))
-        return [group for group in groups if group["labels"]["role"] != "router"]
+        return [group for group in groups if group["labels"]["role"] not in ("router", "epp", "envoy")]
 
 
 def lines(text: str) -> list[tuple[str, float]]:

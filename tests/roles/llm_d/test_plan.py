@@ -86,11 +86,30 @@ def test_the_endpoints_file_has_every_rank_by_its_role_and_those_of_decode_by_th
     assert [(each["labels"]["llm-d.ai/role"], each["name"], each["address"], each["port"]) for each in entries] == [
         ("decode", "decode-0", "10.0.0.1", "9600"),
         ("decode", "decode-0-rank1", "10.0.0.1", "9601"),
-        ("decode", "decode-1", "10.0.0.2", "9600"),
-        ("decode", "decode-1-rank1", "10.0.0.2", "9601"),
-        ("prefill", "prefill-0", "10.0.0.3", "6100"),
-        ("prefill", "prefill-0-rank1", "10.0.0.3", "6101"),
+        ("decode", "decode-1", "10.0.0.2", "9602"),
+        ("decode", "decode-1-rank1", "10.0.0.2", "9603"),
+        ("prefill", "prefill-0", "10.0.0.3", "6164"),
+        ("prefill", "prefill-0-rank1", "10.0.0.3", "6165"),
     ]
+
+
+def test_what_listens_on_every_address_of_a_machine_has_ports_that_are_its_own_on_all_of_its_nodes(
+    tmp_path: Path,
+) -> None:
+    """Nodes of a machine without Slurm are addresses of its loopback; elsewhere each has its own ports."""
+    for scheduler, wanted in (("local", [6132, 6164, 9600, 9601]), ("slurm", [6100, 6100, 9600, 9600])):
+        site = f'schema = 1\nname = "here"\nscheduler = "{scheduler}"\nnode = {{ gpus = 4 }}\n'
+        (tmp_path / "here.toml").write_text(site, encoding="utf-8")
+        sizes = 'defaults = { manifest = "sim", gpus = 4 }\nroles = { prefill = {}, decode.replicas = 2 }\n'
+        (tmp_path / "own.toml").write_text(BARE + sizes, encoding="utf-8")
+        job = link(Files({}, site=tmp_path, directory=tmp_path), Request("./own.toml", "./here.toml"))
+        found = plan(job, load({role.manifest.adapter for role in job.roles}))
+        names = ("decode-0", "decode-1", "sidecar-0", "sidecar-1")
+        assert [step(found, name).ports["http"] for name in names] == wanted
+        assert (step(found, "prefill-0").ports["http"] in wanted) is (scheduler == "slurm")
+
+
+BARE = 'schema = 1\nname = "own"\nmodel.served_name = "tiny"\nrouter.kind = "llm-d"\n'
 
 
 def test_ranks_of_whole_requests_are_endpoints_on_their_own_nodes(tmp_path: Path) -> None:
