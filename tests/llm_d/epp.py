@@ -22,6 +22,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tests.llm_d.hearing import Heard, listen
 from tests.llm_d.picking import Picker
 from tests.llm_d.reading import configuration, endpoints
+from tests.llm_d.tokens import Prompts
 from tests.llm_d.words import Wrong, on, parse
 
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
@@ -74,7 +75,7 @@ class Processor:
 
     def _steered(self, body: bytes, said: Mapping[str, str]) -> Any:
         try:
-            endpoint, prefiller = self.picker.pick(prompt(body), said)
+            endpoint, prefiller = self.picker.pick(prompt(body), said, body)
         except ValueError:
             return _refused(400, "the body is no JSON")
         if endpoint is None:
@@ -194,7 +195,7 @@ def main(words: list[str]) -> int:
         ready, heard = {"n": 0}, Heard()
         metrics(int(flags.get("metrics-port", "9090")), flags["pool-name"], ready, heard)
         listen(made, heard)
-        picker = Picker(made, endpoints(made.endpoints.read_text(encoding="utf-8")))
+        picker = Picker(made, endpoints(made.endpoints.read_text(encoding="utf-8")), Prompts(made, heard).share)
     except (Wrong, KeyError, TypeError, ValueError, OSError) as wrong:
         sys.stderr.write(f"epp: {wrong}\n")
         return 1

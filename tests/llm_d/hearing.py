@@ -14,10 +14,18 @@ PRODUCER = "precise-prefix-cache-producer"
 
 
 class Heard:
-    """Blocks by endpoint and model."""
+    """Blocks by endpoint and model, and the prompts they are of: each by all its tokens up to the end of a block."""
 
     def __init__(self) -> None:
         self.blocks = Counter[tuple[str, str]]()
+        self._ends: dict[str, dict[Any, tuple[int, ...]]] = {}
+
+    def share(self, endpoint: str, tokens: list[int], size: int) -> float:
+        """How much of the prompt an endpoint holds, in whole blocks of so many tokens."""
+        held = set(self._ends.get(endpoint, {}).values())
+        ends = range(size, len(tokens) + 1, size)
+        count = next((number for number, end in enumerate(ends) if tuple(tokens[:end]) not in held), len(ends))
+        return count / max(len(ends), 1)
 
     def take(self, frames: list[bytes]) -> None:
         """One message: topic, number, batch. What the EPP cannot read it passes over, and so does this."""
@@ -28,7 +36,15 @@ class Heard:
         endpoint, model = (parts[1], parts[2]) if len(parts) == 3 else (frames[0].decode(), "")
         for event in msgspec.msgpack.decode(frames[2])[1]:
             if _of(event, "type", 0) == "BlockStored":
+                self._store(endpoint, event)
                 self.blocks[endpoint, model] += len(_of(event, "block_hashes", 1))
+
+    def _store(self, endpoint: str, event: Any) -> None:
+        ends, size = self._ends.setdefault(endpoint, {}), _of(event, "block_size", 4)
+        tokens = ends.get(_of(event, "parent_block_hash", 2), ())
+        for number, name in enumerate(_of(event, "block_hashes", 1)):
+            tokens = (*tokens, *_of(event, "token_ids", 3)[number * size : (number + 1) * size])
+            ends[name] = tokens
 
     def text(self) -> str:
         """As Prometheus reads it."""

@@ -3,7 +3,7 @@
 import re
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.llm_d.reading import DISAGGREGATED, Configuration, Endpoint
@@ -17,6 +17,7 @@ AFFINITY = "session-affinity-filter"
 """Keeps the endpoint that a session had before, where it is one of those left."""
 
 SESSION = "session_id"
+SCORER, PRODUCER = "prefix-cache-scorer", "precise-prefix-cache-producer"
 
 _BLOCK = 64
 _NEEDED = ("vllm:num_requests_waiting", "vllm:num_requests_running", "vllm:kv_cache_usage_perc")
@@ -38,11 +39,16 @@ class Seen:
         return time.monotonic() - self.read < STALE and all(name in self.samples for name in _NEEDED)
 
 
+Share = Callable[[Endpoint, bytes], float]
+"""How much of a request's prompt an endpoint says that it holds."""
+
+
 class Picker:
     """All endpoints and what was seen of them."""
 
-    def __init__(self, configuration: Configuration, endpoints: list[Endpoint]) -> None:
+    def __init__(self, configuration: Configuration, endpoints: list[Endpoint], share: Share) -> None:
         self.configuration = configuration
+        self._share = share
         self.endpoints = endpoints
         self.seen = {each.name: Seen() for each in endpoints}
         self._turn = 0
@@ -70,14 +76,14 @@ class Picker:
             sums[name] = sums.get(name, 0.0) + float(value)
         self.seen[endpoint.name].samples, self.seen[endpoint.name].read = sums, time.monotonic()
 
-    def pick(self, prompt: str, said: Mapping[str, str]) -> tuple[Endpoint | None, Endpoint | None]:
+    def pick(self, prompt: str, said: Mapping[str, str], body: bytes) -> tuple[Endpoint | None, Endpoint | None]:
         """Where a request with these headers goes, and which prefill worker its prompt."""
         session = self._session(said)
         if self.configuration.handler != DISAGGREGATED:
             (profile,) = self.configuration.profiles
-            return self._run(profile, prompt, session), None
-        decode = self._run("decode", prompt, session)
-        return decode, self._run("prefill", prompt, "") if decode else None
+            return self._run(profile, prompt, session, body), None
+        decode = self._run("decode", prompt, session, body)
+        return decode, self._run("prefill", prompt, "", body) if decode else None
 
     def _session(self, said: Mapping[str, str]) -> str:
         """What a request is bound by, where a plugin binds (`session_id`): the first of its headers."""
@@ -91,7 +97,7 @@ class Picker:
     def _kind(self, name: str) -> str:
         return self.configuration.types[name]
 
-    def _run(self, profile: str, prompt: str, session: str) -> Endpoint | None:
+    def _run(self, profile: str, prompt: str, session: str, body: bytes) -> Endpoint | None:
         plugins = [(self._kind(name), weight) for name, weight in self.configuration.profiles[profile]]
         found = [each for each in self.endpoints if all(_passes(kind, each) for kind, _ in plugins)]
         if AFFINITY in [kind for kind, _ in plugins]:
@@ -101,7 +107,9 @@ class Picker:
         blocks = {prompt[: end + _BLOCK] for end in range(0, len(prompt), _BLOCK)}
         scores = {each.name: 0.0 for each in found}
         for kind, weight in plugins:
-            for name, score in self._scores(kind, found, blocks).items():
+            told = kind == SCORER and self._precise(profile)
+            told_by = {each.name: self._share(each, body) for each in found} if told else {}
+            for name, score in (told_by or self._scores(kind, found, blocks)).items():
                 scores[name] += weight * score
         best = max(scores.values())
         # The EPP picks one of the best by chance; the one that was longest not picked is one of them.
@@ -114,6 +122,12 @@ class Picker:
         if session:
             self._bound[session] = chosen.name
         return chosen
+
+    def _precise(self, profile: str) -> bool:
+        """Whether the profile's prefixes are those that workers told."""
+        named = [self.configuration.parameters[name] for name, _ in self.configuration.profiles[profile]]
+        sources = {each.get("prefixMatchInfoProducerName") for each in named}
+        return any(self.configuration.types.get(str(name)) == PRODUCER for name in sources)
 
     def _scores(self, kind: str, found: list[Endpoint], blocks: set[str]) -> dict[str, float]:
         names = [each.name for each in found]

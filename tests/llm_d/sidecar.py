@@ -1,13 +1,15 @@
-"""A stand-in for llm-d's P/D sidecar, for tests alone: prefill first, then decode, as its protocol `nixlv2` does.
+"""A stand-in for llm-d's P/D sidecar, for tests alone: it has a prefill worker asked as `nixlv2` and `mooncake` do.
 
 Not the sidecar, and not for use. It reads the same flags and, like the sidecar, ends with 0 at ones it does not know.
 """
 
 import http.client
 import json
+import random
 import signal
 import sys
 import threading
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -27,6 +29,8 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     worker: int = 0
+    protocol: str = "nixlv2"
+    bootstrap: int = 8998
 
     def do_GET(self) -> None:
         if self.path == "/health":
@@ -40,20 +44,39 @@ class Handler(BaseHTTPRequestHandler):
         if not prefiller or not self.path.endswith("completions"):
             self._pass(body)
             return
-        whole = json.loads(body)
-        first = {**whole, "stream": False, "max_tokens": 1, "kv_transfer_params": _ASKED}
-        first.pop("stream_options", None)
-        if "max_completion_tokens" in first:
-            first["max_completion_tokens"] = 1
         try:
-            status, answer = _post(prefiller, self.path, first)
+            (self._mooncake if self.protocol == "mooncake" else self._nixl)(prefiller, json.loads(body))
         except OSError as error:
             self._say(502, str(error).encode())
-            return
+
+    def _nixl(self, prefiller: str, whole: dict[str, Any]) -> None:
+        """Prefill, then decode with what it said."""
+        status, answer = _post(prefiller, self.path, _first(whole, _ASKED))
         if status >= 300:
             self._say(status, answer)
             return
         whole["kv_transfer_params"] = json.loads(answer).get("kv_transfer_params")
+        self._pass(json.dumps(whole).encode())
+
+    def _mooncake(self, prefiller: str, whole: dict[str, Any]) -> None:
+        """Both at once, by a number of its own; decode is told the engine that the bootstrap server knows."""
+        bootstrap = f"{prefiller.rpartition(':')[0]}:{self.bootstrap}"
+        status, answer = _ask("GET", bootstrap, "/query", None, {})
+        if status >= 300:
+            self._say(502, f"bootstrap endpoint returned status {status}".encode())
+            return
+        rank, entry = random.choice(list(json.loads(answer).items()))
+        transfer = f"xfer-{uuid.uuid4()}"
+        asked = {"do_remote_prefill": False, "do_remote_decode": True, "transfer_id": transfer}
+        first, headers = _first(whole, asked), {"x-data-parallel-rank": rank}
+        threading.Thread(target=_post, args=(prefiller, self.path, first, headers), daemon=True).start()
+        whole["kv_transfer_params"] = {
+            "do_remote_prefill": True,
+            "do_remote_decode": False,
+            "transfer_id": transfer,
+            "remote_bootstrap_addr": f"http://{bootstrap}",
+            "remote_engine_id": entry["engine_id"],
+        }
         self._pass(json.dumps(whole).encode())
 
     def _sized(self) -> bool:
@@ -98,14 +121,28 @@ class Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def _post(host: str, path: str, data: dict[str, Any]) -> tuple[int, bytes]:
-    prefiller = http.client.HTTPConnection(host, timeout=60)
+def _first(whole: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """The request of the prefill worker: one token, at once."""
+    first = {**whole, "stream": False, "max_tokens": 1, "kv_transfer_params": params}
+    first.pop("stream_options", None)
+    if "max_completion_tokens" in first:
+        first["max_completion_tokens"] = 1
+    return first
+
+
+def _post(host: str, path: str, data: dict[str, Any], headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    said = {"content-type": "application/json", **(headers or {})}
+    return _ask("POST", host, path, json.dumps(data).encode(), said)
+
+
+def _ask(method: str, host: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    asked = http.client.HTTPConnection(host, timeout=60)
     try:
-        prefiller.request("POST", path, json.dumps(data).encode(), {"content-type": "application/json"})
-        answer = prefiller.getresponse()
+        asked.request(method, path, body, headers)
+        answer = asked.getresponse()
         return answer.status, answer.read()
     finally:
-        prefiller.close()
+        asked.close()
 
 
 def agree(flags: dict[str, str]) -> None:
@@ -129,11 +166,13 @@ def main(words: list[str]) -> int:
         agree(flags)
         if on(flags, "secure-proxy", default=True):
             raise Wrong("this stand-in has no TLS")
-        if flags.get("kv-connector", "nixlv2") != "nixlv2":
+        if flags.get("kv-connector", "nixlv2") not in ("nixlv2", "mooncake"):
             raise Wrong(f"this stand-in knows no {flags['kv-connector']}")
     except Wrong as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 0
+    Handler.protocol = flags.get("kv-connector", "nixlv2")
+    Handler.bootstrap = int(flags.get("mooncake-bootstrap-port", "8998"))
     Handler.worker = int(flags.get("model-server-port", "8200"))
     server = ThreadingHTTPServer(("0.0.0.0", int(flags.get("port", "8000"))), Handler)
     server.daemon_threads = True

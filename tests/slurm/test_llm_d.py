@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,9 +45,9 @@ def ranks(name: str, count: int) -> frozenset[tuple[str, int]]:
     return frozenset((name + (f"-rank{rank}" if rank else ""), rank) for rank in range(count))
 
 
-def halves(gpus: int, flags: str, decode: str) -> str:
-    """Prefill and decode by NIXL."""
-    return HEAD % (gpus, flags) + f'kv = "nixl"\n[roles]\nprefill = {{}}\ndecode = {{ {decode} }}\n'
+def halves(gpus: int, flags: str, decode: str, kv: str = "nixl") -> str:
+    """Prefill and decode."""
+    return HEAD % (gpus, flags) + f'kv = "{kv}"\n[roles]\nprefill = {{}}\ndecode = {{ {decode} }}\n'
 
 
 LAYOUTS = {
@@ -59,6 +60,11 @@ LAYOUTS = {
     "whole, a server each rank": Layout(HEAD % (16, EXTERNAL % 4) + "[roles]\nworker = {}\n", ranks("worker-0", 4)),
     "halves": Layout(
         halves(8, "tp = 8", "replicas = 2"), frozenset([("decode-0", 0), ("decode-1", 0)]), frozenset(["prefill-0"])
+    ),
+    "halves, by mooncake": Layout(
+        halves(8, "tp = 4, dp = 2", "replicas = 2", "mooncake"),
+        frozenset((f"decode-{replica}", rank) for replica in range(2) for rank in range(2)),
+        frozenset(["prefill-0"]),
     ),
     "halves, a server each rank": Layout(
         halves(8, EXTERNAL % 2, "gpus = 16, flags.dp = 4"),
@@ -85,11 +91,13 @@ def fetch(run: Deployed, url: str, *words: str) -> str:
     return str(done.stdout)
 
 
-def part(run: Deployed, prompt: str, *words: str) -> dict[str, Any]:
-    """Who had a part in a completion."""
+def part(run: Deployed, prompt: str, *words: str, url: str | None = None) -> dict[str, Any]:
+    """Who had a part in a completion, asked for at the public URL or another."""
     body = json.dumps({"model": "tiny", "prompt": prompt, "max_tokens": 2})
     kind = ("-H", "content-type: application/json", "-d", body)
-    found: dict[str, Any] = json.loads(fetch(run, f"{run.heard('begin')['url']}/v1/completions", *kind, *words))["sim"]
+    found: dict[str, Any] = json.loads(fetch(run, f"{url or run.heard('begin')['url']}/v1/completions", *kind, *words))[
+        "sim"
+    ]
     return found
 
 
@@ -172,7 +180,7 @@ def test_every_rank_tells_the_epp_what_it_holds_under_the_name_of_its_endpoint(s
     told = {at: name for name, at in entries(run).items()}
     asked = iter(range(MOST))
 
-    def held() -> dict[str, str] | None:
+    def named() -> dict[str, str] | None:
         """Endpoint → model, of those that said that they hold a prompt, once all have."""
         number = next(asked)
         part(run, " ".join(f"{number}w{word}" for word in range(64)))
@@ -180,13 +188,34 @@ def test_every_rank_tells_the_epp_what_it_holds_under_the_name_of_its_endpoint(s
         found = {each["endpoint"]: each["model"] for each in map(labels, samples(text)) if "model" in each}
         return found if len(found) >= len(told) else None
 
-    found = until(held)
+    found = until(named)
     assert {told[at]: model for at, model in found.items()} == dict.fromkeys(told.values(), "tiny")
+    for worker in json.loads((run.path / "workers.json").read_text())["workers"]:
+        if worker["mode"] != "decode":
+            follows(run, worker, entries(run)[worker["name"]])
     site.launch("down", run.name)
     run.gone()
 
 
+def follows(run: Deployed, worker: dict[str, Any], at: str) -> None:
+    """A prompt that llm-d has not seen goes where it was computed: tokens and events alone can tell."""
+    prompt = " ".join(f"{worker['name']}-{word}" for word in range(64))
+    before = held(run)[at]
+    part(run, prompt, url=worker["url"])
+    until(lambda: held(run)[at] >= before + 4 or None)
+    found = part(run, f"{prompt} more")
+    assert found["worker" if worker["mode"] == "aggregate" else "prefilled_by"] == worker["name"]
+
+
 EPP = 9090
+
+
+def held(run: Deployed) -> Counter[str]:
+    """Endpoint → blocks that it said it holds."""
+    found = samples(fetch(run, f"http://10.77.1.101:{EPP}/metrics"))
+    return Counter(
+        {each["endpoint"]: int(value) for name, value in found.items() if "endpoint" in (each := labels(name))}
+    )
 
 
 def labels(sample: str) -> dict[str, str]:
