@@ -156,6 +156,9 @@ def welcome(prepared: Prepared, run: Run) -> Iterator[str]:
     yield ""
     body = json.dumps({"model": bound.served_name, "messages": [{"role": "user", "content": "hello"}]})
     yield f"{bound.served_name} is ready at {bound.url}"
+    model = prepared.job.recipe.model
+    if model.path is None and model.served_name is None:
+        yield f"(nobody names it: `[model] served_name` says what requests call it, else it is `{bound.served_name}`)"
     yield f"curl {bound.url}/v1/chat/completions -H 'content-type: application/json' -d {shlex.quote(body)}"
 
 

@@ -41,7 +41,10 @@ def jobs(draw: Any) -> Job:
     kind = draw(st.sampled_from(["smg", "vllm-router"]))
     fields = {"gpus": gpus, "flags": flags, "catalogue": VLLM, "kv_events": draw(st.booleans()), "version": "0.33.0"}
     halves = kind == "vllm-router" and draw(st.booleans())
-    names, kv = (("prefill", "decode"), "nixl") if halves else (("worker",), None)
+    names: tuple[str, ...] = ("worker",)
+    kv = None
+    if halves:
+        names, kv = ("prefill", "decode"), draw(st.sampled_from(["nixl", "nixl", "mooncake"]))
     replicas = draw(st.integers(1, 3))
     roles = [role(name, "vllm", replicas=replicas, kv=kv, **fields) for name in names]
     site = cluster(node={"gpus": node})

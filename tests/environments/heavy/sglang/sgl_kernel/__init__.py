@@ -5,7 +5,8 @@ events or pinned memory either, which SGLang asks for whatever the device is.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -58,7 +59,23 @@ class Nothing:
         return lambda *words, **values: None
 
 
+MADE = ("arange", "empty", "empty_like", "empty_strided", "full", "ones", "tensor", "zeros", "zeros_like")
+
+
+def pageable(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes tensors, whether or not it is asked for pinned ones."""
+
+    @wraps(make)
+    def made(*words: Any, **values: Any) -> Any:
+        values.pop("pin_memory", None)
+        return make(*words, **values)
+
+    return made
+
+
 sys.meta_path.insert(0, Modules())
 if not torch.cuda.is_available():
     torch.cuda.Event = torch.cuda.Stream = Nothing
     torch.Tensor.pin_memory = lambda tensor, *words, **values: tensor
+    for each in MADE:
+        setattr(torch, each, pageable(getattr(torch, each)))
