@@ -80,6 +80,7 @@ _SPOKEN = (
     flags.exclusive_flags,
     environment.environment_name,
     environment.owned_variable,
+    environment.secret_in_file,
 )
 
 CHECKS: Mapping[str, Check] = {

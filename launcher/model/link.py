@@ -9,6 +9,7 @@ from launcher.model.library import Library
 from launcher.model.linking import Linking, table, text
 from launcher.model.lock import Lock, Locks
 from launcher.model.option import PROGRAMS, known
+from launcher.model.recipe import Recipe
 from launcher.model.site import Site, site
 from launcher.model.source import Edit, Source, source
 from launcher.model.staff import Staff
@@ -56,10 +57,11 @@ def link(library: Library, request: Request) -> Job:
     if place is not None and not (request.simulate and place.cluster.scheduler == "local"):
         _model(linking, recipe, place)
     options = _options(linking, recipe, place)
-    if place is None or recipe.recipe is None:
+    if place is None or not recipe.typed(linking.findings):
         raise Refused(_once(linking.findings))
     job = Job(
-        recipe=recipe.recipe,
+        # Of a recipe that is none, roles alone are looked at.
+        recipe=recipe.recipe or Recipe.model_construct(schema_=1, name=""),
         document=recipe.document,
         cluster=place.cluster,
         cluster_document=place.documents[-1],

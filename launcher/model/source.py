@@ -43,6 +43,12 @@ class Source:
     origins: Origins
     recipe: Recipe | None
 
+    def typed(self, findings: Sequence[Diagnostic]) -> bool:
+        """Whether every value is of its key's kind, though keys may be unknown, or missing at the top."""
+        untyped = ("wrong-type", "wrong-value")
+        lacking = (one.code == "missing-key" and one.place and one.place.path for one in findings)
+        return self.recipe is not None or not (any(one.code in untyped for one in findings) or any(lacking))
+
     def written(self, path: KeyPath) -> bool:
         """Whether any layer says something at the path."""
         return path in self.origins.chains

@@ -20,7 +20,7 @@ from launcher.model.source import Source
 from launcher.model.spelling import program_key, role_key
 from launcher.model.value import RESERVED
 from launcher.run.record import record
-from launcher.text.diagnostic import Refused, errors
+from launcher.text.diagnostic import Refused
 from launcher.text.document import dotted
 
 _UNNAMED = {ROUTER: "`[router]` names no router", BENCHMARK: "`[benchmark]` has no role manifest"}
@@ -139,7 +139,7 @@ class Staff:
         setup = preamble(self.linking, draft)
         epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
         # What is wrong elsewhere hides nothing of this role.
-        if self.site is None or (self.source.recipe is None and errors(self.linking.findings)):
+        if self.site is None or not self.source.typed(self.linking.findings):
             return None
         kin = self._kin([*table(draft.data, "flags"), *(config or ())], catalogue)
         fixed = Fixed(meant, found, setup, catalogue, kin, held, post.beside, epp, config or {}, baked)

@@ -53,6 +53,8 @@ disaggregation-decode-retraction-backup = "none"
 [router]
 kind = "%s"
 """
+BIND = 'env.SGLANG_CPU_OMP_THREADS_BIND = "0|1"\n'
+"""CPUs of each rank, where there are fewer NUMA nodes than ranks."""
 
 
 class Sglang(Deployment):
@@ -122,7 +124,7 @@ def test_prefill_and_decode(sglang: Sglang, router: str) -> None:
 
 
 def test_ranks_on_two_nodes_and_a_follower_that_dies(sglang: Sglang) -> None:
-    sglang.deploy("[roles.worker]\ngpus = 2\nflags = { tp-size = 2 }\n")
+    sglang.deploy("[roles.worker]\ngpus = 2\nflags = { tp-size = 2 }\n" + BIND)
     sglang.answer()
     os.kill(sglang.pid("worker-0-rank1"), signal.SIGKILL)
     until(lambda: sglang.seen("end"), "the end of the run", PATIENCE)
