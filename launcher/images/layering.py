@@ -89,7 +89,7 @@ class Tree:
             target = self.targets.get(turn)
             if target is None:
                 raise ValueError(f"a layer puts `{path[:200]}` below `{turn[:200]}`, which is a file")
-            path = _joined(turn, target) + path[len(turn) :]
+            path = joined(turn, target) + path[len(turn) :]
             path = path.lstrip("/")
         raise ValueError(f"a layer has links in a circle at `{path[:200]}`")
 
@@ -149,7 +149,7 @@ class Tree:
                 raise Twisted(found)
 
 
-def _joined(link: str, target: str) -> str:
+def joined(link: str, target: str) -> str:
     """The target of a link, inside the root."""
     parts = [] if target.startswith("/") else link.split("/")[:-1]
     for part in target.split("/"):

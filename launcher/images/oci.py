@@ -89,6 +89,11 @@ def architecture(name: str) -> str:
     return _OURS.get(name, name)
 
 
+def goarch(name: str) -> str:
+    """The name of an architecture as Go has it; unknown ones stay."""
+    return next((go for go, ours in _OURS.items() if ours == name), name)
+
+
 def digest(body: bytes) -> str:
     """`sha256:…` of a document."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
@@ -106,6 +111,11 @@ def read(body: bytes) -> tuple[Platform, ...] | Manifest:
     if data.get("schemaVersion") == 1:
         raise ValueError("the image has a manifest of schema 1, which no runtime reads any more: push it again")
     raise ValueError(f"`{kind or 'no media type'}` is neither an index nor the manifest of an image")
+
+
+def kind(body: bytes) -> str:
+    """The type of a manifest or an index, as a registry is told it."""
+    return str(_object(body, "manifest").get("mediaType") or MANIFESTS[0])
 
 
 def config(body: bytes) -> Config:

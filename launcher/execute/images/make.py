@@ -8,6 +8,7 @@ from typing import Literal
 
 from launcher.execute import bundle
 from launcher.execute.images import convert, sif
+from launcher.execute.images.built import Built
 from launcher.execute.images.convert import Order
 from launcher.execute.images.enroot import Enroot
 from launcher.execute.images.failure import Failure
@@ -76,6 +77,14 @@ class Maker:
             fetched.close()
         (self._sif if self.suffix == ".sif" else self._there)(draft)
         return {}
+
+    def keep(self, draft: Draft, built: Built) -> None:
+        """Makes the file of an image that was built here, and here. Raises Failure and OSError."""
+        if self.suffix == ".sqsh":
+            convert.squash(built, self._order(draft), self.world.environ, lambda number: None)
+            return
+        sif.arrange(built.layout, built.documents)
+        sif.build(self.world, built.layout, draft.part)
 
     def _order(self, draft: Draft) -> Order:
         config = draft.remote.config

@@ -14,6 +14,7 @@ from typing import Any
 
 from launcher.execute.held import Held, held
 from launcher.execute.images import inspect
+from launcher.execute.images.built import Built
 from launcher.execute.images.convert import NO_ROOM
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.locks import digest
@@ -102,6 +103,31 @@ class Store:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
 
+    def take(self, wanted: Reference, built: Built) -> Path:
+        """The path of an image that was built here, called `wanted`. Raises Failure and OSError."""
+        path = self.path(wanted, built.remote)
+
+        def keep(lock: int) -> None:
+            part = path.with_name(f".{path.stem}.part")
+            self.maker.keep(Draft(wanted, built.remote, part, built.layout, lock), built)
+            self.publish(part, path, _origin(wanted, built.remote))
+
+        self.once(path, f"storing {wanted.repository}{wanted.version}", keep, self.good)
+        return path
+
+    def put(self, name: str, key: str, known: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
+        """The path of the file that `make` writes to where it is told, made where there is none of that key."""
+        path = self.folder / f"{name}-{key[:32]}{self.maker.suffix}"
+
+        def made(lock: int) -> None:
+            part = path.with_name(f".{path.stem}.part")
+            part.unlink(missing_ok=True)
+            make(part)
+            self.publish(part, path, known)
+
+        self.once(path, f"building {name}", made, self.good)
+        return path
+
     def publish(self, part: Path, path: Path, known: Mapping[str, Any]) -> None:
         """The finished file under its name, once it is whole and on the disk; what is `known` of it is kept with it."""
         header = inspect.file(part).header
@@ -164,12 +190,7 @@ class Store:
         come = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
         self.room(ROOM * remote.manifest.size - come, path)
         layers.mkdir(exist_ok=True)
-        known = {
-            "reference": str(wanted),
-            "digest": remote.digest,
-            "manifest": remote.manifest.digest,
-            "arch": remote.config.arch,
-        }
+        known = _origin(wanted, remote)
         self.publish(part, path, {**known, **self.maker.make(Draft(wanted, remote, part, layers, lock))})
         shutil.rmtree(layers, ignore_errors=True)
 
@@ -178,6 +199,15 @@ class Store:
             os.utime(path.with_suffix(".json"))
         except OSError:
             return  # another's file, or a store that is read-only for us
+
+
+def _origin(wanted: Reference, remote: Remote) -> Mapping[str, Any]:
+    return {
+        "reference": str(wanted),
+        "digest": remote.digest,
+        "manifest": remote.manifest.digest,
+        "arch": remote.config.arch,
+    }
 
 
 def facts(path: Path) -> Mapping[str, Any]:

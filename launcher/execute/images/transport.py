@@ -1,9 +1,7 @@
 """Requests to registries: who asks is shown, redirects lose it, what fails for a moment is tried again."""
 
-import ipaddress
 import json
 import random
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from typing import TypeVar
 import httpx
 
 from launcher.execute.images.failure import Failure
+from launcher.execute.images.hosts import certificates, loopback
 from launcher.execute.images.logins import Logins
 from launcher.execute.world import World
 from launcher.images.challenge import Challenge, challenges
@@ -49,6 +48,7 @@ class Answer:
 
 
 A = TypeVar("A", Answer, httpx.Response)
+Content = Callable[[], bytes | Iterator[bytes]] | None
 
 
 @dataclass
@@ -59,6 +59,9 @@ class Transport:
     logins: Logins
     plain: frozenset[str] = frozenset()
     limits: Limits = Limits()
+    actions: str = "pull"
+    """What tokens are asked for: `pull,push` of one that pushes."""
+
     _clients: dict[str, httpx.Client] = field(default_factory=dict)
     _known: dict[str, Challenge] = field(default_factory=dict)
     _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -87,6 +90,20 @@ class Transport:
         finally:
             answer.close()
 
+    def given(
+        self, wanted: Reference, method: str, path: str, headers: Mapping[str, str], content: Content = None
+    ) -> Answer:
+        """The answer to what is sent: `content` gives it anew for each try. Raises Failure."""
+
+        def ask() -> Answer:
+            answer = self._once(wanted, method, path, headers, content)
+            try:
+                return Answer(answer.status_code, answer.headers, self._body(answer))
+            finally:
+                answer.close()
+
+        return self._tried(wanted, ask)
+
     def _tried(self, wanted: Reference, ask: Callable[[], A], drop: Callable[[A], None] = lambda answer: None) -> A:
         began = self.world.monotonic()
         for turn in range(self.limits.tries):
@@ -108,12 +125,18 @@ class Transport:
             self.world.pause(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _once(self, wanted: Reference, method: str, path: str, headers: Mapping[str, str]) -> httpx.Response:
+    def _once(
+        self, wanted: Reference, method: str, path: str, headers: Mapping[str, str], content: Content = None
+    ) -> httpx.Response:
         host = address(wanted.registry)
-        url = f"{self.scheme(host)}://{host}/v2/{path}"
+        root = f"{self.scheme(host)}://{host}"
+        # Where an upload goes the registry says: perhaps elsewhere, which is shown no login.
+        url = path if "://" in path else f"{root}{path}" if path.startswith("/") else f"{root}/v2/{path}"
+        if not url.startswith(f"{root}/"):
+            return self._sent(wanted, method, url, headers, content)
         known = self._known.get(host)
         own = self._authorization(wanted, known) if known else {}
-        answer = self._sent(wanted, method, url, {**headers, **own})
+        answer = self._sent(wanted, method, url, {**headers, **own}, content)
         if answer.status_code != 401:
             return answer
         offered = challenges(answer.headers.get_list("www-authenticate"))
@@ -122,19 +145,23 @@ class Transport:
             return answer
         with self._lock:
             self._known[host] = usable
-            self._tokens.pop((usable.realm, _scope(wanted)), None)
+            self._tokens.pop((usable.realm, self._scope(wanted)), None)
         own = self._authorization(wanted, usable)
         if not own:
             return answer
         answer.close()
-        return self._sent(wanted, method, url, {**headers, **own})
+        return self._sent(wanted, method, url, {**headers, **own}, content)
 
-    def _sent(self, wanted: Reference, method: str, url: str, headers: Mapping[str, str]) -> httpx.Response:
+    def _sent(
+        self, wanted: Reference, method: str, url: str, headers: Mapping[str, str], content: Content = None
+    ) -> httpx.Response:
         """The answer after redirects; httpx drops `Authorization` where the host changes."""
         if self.world.environ.get("LAUNCH_OFFLINE", "") not in ("", "0"):
             raise Failure("offline", f"`{host_of(wanted)}` is not asked: `LAUNCH_OFFLINE` is set", "unset it")
         client = self._client(url)
-        request: httpx.Request | None = client.build_request(method, url, headers=dict(headers))
+        request: httpx.Request | None = client.build_request(
+            method, url, headers=dict(headers), content=content() if content else None
+        )
         for _ in range(REDIRECTS + 1):
             if request is None:
                 break
@@ -152,7 +179,7 @@ class Transport:
         if challenge.scheme == "basic":
             return {"Authorization": basic(found)} if found else {}
         with self._lock:
-            key = challenge.realm, _scope(wanted)
+            key = challenge.realm, self._scope(wanted)
             if key not in self._tokens:
                 self._tokens[key] = self._token(wanted, challenge, found)
             return {"Authorization": f"Bearer {self._tokens[key]}"}
@@ -161,7 +188,7 @@ class Transport:
         host = address(wanted.registry)
         if not challenge.realm.startswith("https:") and self.scheme(host) == "https":
             raise Failure("faulty", f"`{host_of(wanted)}` wants its tokens fetched without TLS")
-        query = {"service": challenge.service, "scope": _scope(wanted)}
+        query = {"service": challenge.service, "scope": self._scope(wanted)}
         client = self._client(challenge.realm)
         if found and found.token:
             form = {**query, "grant_type": "refresh_token", "refresh_token": found.password, "client_id": "launch"}
@@ -192,7 +219,7 @@ class Transport:
             if scheme not in self._clients:
                 timeout = httpx.Timeout(self.limits.read, connect=self.limits.connect)
                 # One that never speaks TLS needs no certificates.
-                verify = _certificates() if scheme == "https" else False
+                verify = certificates() if scheme == "https" else False
                 pool = httpx.Limits(max_connections=64, max_keepalive_connections=64)
                 agent = {"User-Agent": "launch", "Accept-Encoding": "identity"}
                 self._clients[scheme] = httpx.Client(timeout=timeout, limits=pool, headers=agent, verify=verify)
@@ -214,9 +241,12 @@ class Transport:
         known = self._known.get(address(wanted.registry))
         return known.realm if known is not None and known.scheme == "bearer" else ""
 
+    def _scope(self, wanted: Reference) -> str:
+        return f"repository:{wanted.repository}:{self.actions}"
+
     def scheme(self, host: str) -> str:
         """`http` for this machine and for registries that the cluster lists, else `https`."""
-        return "http" if host in self.plain or _loopback(host) else "https"
+        return "http" if host in self.plain or loopback(host) else "https"
 
     def close(self) -> None:
         """Closes all connections."""
@@ -260,24 +290,3 @@ def unreachable(wanted: Reference, error: httpx.HTTPError) -> Failure:
         return Failure("unreachable", f"`{host}` breaks its answer off", "try again later")
     reason = str(error).lower() or type(error).__name__
     return Failure("unreachable", f"`{host}` cannot be reached: {reason}", "does this machine reach it?")
-
-
-def _scope(wanted: Reference) -> str:
-    return f"repository:{wanted.repository}:pull"
-
-
-def _loopback(host: str) -> bool:
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _certificates() -> ssl.SSLContext:
-    """Those that httpx brings, or `SSL_CERT_FILE`; and the machine's own, where a site's authority stands."""
-    context = httpx.create_ssl_context()
-    context.load_default_certs()
-    return context
