@@ -65,6 +65,11 @@ An alias can be baked with one preamble at a time: roles with different ones nee
 
 `LAUNCH_*`, `SLURM_*` and `CUDA_VISIBLE_DEVICES` have another value in each run, step or rank, so what a preamble
 makes of them cannot be kept in an image. Exit code 3.""",
+    "build-failed": """An image could not be built
+
+A step of its Containerfile failed: the message has the line, the notes what was said last. Or nothing here builds it:
+Docker (or podman's service) is found by `DOCKER_HOST` or its usual socket, Apptainer on `PATH`; a definition that only
+copies files needs neither. Exit code 4.""",
     "image-busy": """The image is being made by somebody else
 
 One process makes a file of the store; the message names it, on whichever machine it is. Exit code 1.""",

@@ -71,8 +71,7 @@ class Files:
     """A `Library` on files. One file is read once, and is one Document however often and by whatever path it is named.
 
     `environment` tells the user's folder, `shipped` and `site` are the folders of the launcher and of the
-    machine, relative names start at `directory` (default: where the process is), `read` gives standard input. Without
-    `locked` there is no lock, whatever is there.
+    machine, relative names start at `directory` (default: where the process is), `read` gives standard input.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class Files:
         site: Path = SITE,
         directory: Path = Path(),
         read: Callable[[], bytes] = stdin,
-        locked: bool = True,
     ) -> None:
         self._shipped = shipped or data()
         self._folders = [folder for folder in (site, config(environment)) if folder is not None]
@@ -96,7 +94,6 @@ class Files:
         self._beside: list[Path] = []
         self._answers: dict[tuple[str | Path, ...], Any] = {}
         self._project = directory
-        self._locked = locked
 
     def recipe(self, name: str, beside: Document | None = None) -> Document:
         """The recipe `name`: a file if it has a `/` or ends in `.toml`, `-` for standard input, else a shipped one.
@@ -186,7 +183,7 @@ class Files:
     def lock(self) -> Document | None:
         """The project's `launch.lock`, or None. Raises Refused for one that cannot be read."""
         path = self.lock_path()
-        return self._document(path, self._shown(path)) if self._locked and exists(path) else None
+        return self._document(path, self._shown(path)) if exists(path) else None
 
     def lock_path(self) -> Path:
         """Where the project's lock is, or would be: beside the recipe, where none is above it."""

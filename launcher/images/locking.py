@@ -1,6 +1,6 @@
 """What is locked of an image, how it is written, and what has changed since."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import tomlkit
@@ -19,6 +19,28 @@ class Entry:
     cluster: str
     alias: str
     arch: str
+
+
+@record
+class Made:
+    """What an image was built from: the `key` of all that decides it, its base, the versions that are in it."""
+
+    key: str
+    base: str
+    versions: Mapping[str, str]
+
+
+def built(image: LockedImage, made: Made) -> LockedImage:
+    """What is locked of an image that we built; of versions what was found in it counts."""
+    own = {"build": made.key, "base": made.base, "versions": {**made.versions, **image.versions}}
+    return image.model_copy(update=own)
+
+
+def again(image: LockedImage, was: LockedImage | None) -> LockedImage:
+    """What is locked anew of an image that may be one that we built."""
+    if was is None or was.build is None or was.base is None:
+        return image
+    return built(image, Made(was.build, was.base, was.versions))
 
 
 def locked(entry: Entry, reference: str, image: Image, sha256: str | None = None) -> LockedImage:

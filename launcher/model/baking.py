@@ -8,6 +8,7 @@ from launcher.model.draft import Draft, preamble
 from launcher.model.draft import reference as meant
 from launcher.model.job import Origin
 from launcher.model.linking import Linking, table, text
+from launcher.model.lock import LockedImage
 from launcher.model.site import Site
 from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Label, Severity
@@ -39,11 +40,11 @@ def bake(linking: Linking, site: Site | None, draft: Draft) -> Bake | None:
     return Bake(of, own=True, fits=of.setup == digest([*shared, own], env))
 
 
-def reference(linking: Linking, site: Site, draft: Draft, baked: Bake | None) -> str | None:
+def reference(linking: Linking, site: Site, draft: Draft, baked: Bake | None, held: LockedImage | None) -> str | None:
     """What the role's image alias means: of an image that was baked with another preamble, what was baked."""
     alias = text(draft.data, "image")
     if baked is None or baked.fits or alias is None:
-        return meant(linking, site, draft)
+        return meant(linking, site, draft, held)
     path: KeyPath = ("images", alias, "baked", "base")
     chain: tuple[Origin, ...] = site.origins.chains.get(path, ())
     draft.chains["reference",] = chain

@@ -96,8 +96,8 @@ class Definition:
         return hashlib.sha256(json.dumps(whole, ensure_ascii=True).encode()).hexdigest()
 
 
-def read(linking: Linking, folder: Folder, args: Mapping[str, str] = {}, base: str | None = None) -> Definition | None:
-    """The definition with these arguments above its own, and perhaps another base; None and findings."""
+def read(linking: Linking, folder: Folder, args: Mapping[str, str] = {}) -> Definition | None:
+    """The definition with these arguments above its own; `BASE` is another base. None and findings."""
     file = linking.read(ImageFile, folder.document)
     if file is None:
         return None
@@ -105,8 +105,8 @@ def read(linking: Linking, folder: Folder, args: Mapping[str, str] = {}, base: s
     linking.findings.extend(found)
     if found:
         return None
-    every = {**file.args, **args}
-    return Definition(folder, file, every, base or pinned(file.base.reference, file.base.digest, every))
+    every = {**file.args, **{name: value for name, value in args.items() if name != BASE}}
+    return Definition(folder, file, every, args.get(BASE) or pinned(file.base.reference, file.base.digest, every))
 
 
 def find(linking: Linking, name: str, place: Place | None, *, command: bool = False) -> Folder | None:
@@ -135,7 +135,7 @@ def pinned(text: str, digest: str | None, args: Mapping[str, str]) -> str:
 
 def unknown(args: Mapping[str, str], file: ImageFile) -> Iterator[str]:
     """Arguments that the definition has not."""
-    yield from (name for name in args if name not in file.args)
+    yield from (name for name in args if name != BASE and name not in file.args)
 
 
 def _unfilled(document: Document, file: ImageFile) -> Iterator[Diagnostic]:

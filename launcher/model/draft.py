@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from launcher.model.built import built, stale
 from launcher.model.equipment import Kit
 from launcher.model.job import Origin, Origins
 from launcher.model.library import Library
@@ -43,20 +44,21 @@ class Draft:
         return Origins(self.chains, self.fallback).place(path)
 
 
-def reference(linking: Linking, site: Site, draft: Draft) -> str | None:
+def reference(linking: Linking, site: Site, draft: Draft, held: LockedImage | None) -> str | None:
     """What the role's image alias means on the cluster, or None and perhaps findings.
 
-    Without containers any alias will do, and an absolute path stands for itself.
+    Without containers any alias will do, and an absolute path stands for itself. Of one that is a definition what was
+    built of it is `held`.
     """
     alias = text(draft.data, "image")
     image = site.cluster.images.get(alias) if alias else None
     if image is not None and alias is not None:
-        key = image.key(site.cluster.arch)
+        key = "build" if image.build else image.key(site.cluster.arch)
         if key is None:
             _other_architecture(linking, site, draft, alias)
             return None
         draft.chains["reference",] = _written(site, alias, key)
-        return image.meant(site.cluster.arch)
+        return built(linking, site, alias, held) if image.build else image.meant(site.cluster.arch)
     if not site.containers:
         if alias and not alias.startswith("/"):
             _similar_image(linking, site, draft, alias)
@@ -121,6 +123,9 @@ def locked(linking: Linking, site: Site | None, draft: Draft, locks: Locks | Non
     if site is None or image is None or alias is None or locks is None:
         return None
     key, found = image.key(site.cluster.arch), locks.find(site.cluster.name, alias, site.cluster.arch)
+    if image.build is not None and found is not None and found[0].build is not None:
+        stale(linking, site, alias, found)
+        return found[0]
     if key is None or found is None:
         return None
     was, place = found
@@ -149,7 +154,9 @@ def version(library: Library, site: Site | None, draft: Draft, held: LockedImage
         found.append((program.version, (origin,)))
     alias = text(draft.data, "image")
     image = site.cluster.images.get(alias) if site and alias else None
-    key = image.key(site.cluster.arch) if site and image else None
+    key = image.key(site.cluster.arch) if site and image and not image.build else None
+    if site and image and image.build and program.name and held is not None and program.name in held.versions:
+        found.append((held.versions[program.name], _written(site, str(alias), "build")))
     if site and image and key and program.name:
         derived = image.derived(site.cluster.arch)
         tagged = _tagged(library, program.name, derived.base if derived else image.meant(site.cluster.arch) or "")

@@ -100,6 +100,24 @@ reference since. Exit code 4.""",
 another by now (its text, the cluster's, or a variable that it names), so it runs at the start of each run as if
 nothing had been baked, in the image that the baked one was made from. `launch images bake` bakes what there is now.
 This is a warning.""",
+    "image-not-built": """An image alias is a definition that has not been built
+
+An alias may name a definition, `images/NAME/`, in the place of a reference. `launch images build` builds it and writes
+into `launch.lock` what came of it, which runs then use. Exit code 4.
+
+    smg = { build = "smg", args = { SMG_VERSION = "1.13.0" } }""",
+    "image-stale": """A definition has changed since its image was built
+
+Its files, its arguments, or those of the alias are others than those that the image in `launch.lock` was built from,
+which is used all the same. This is a warning.""",
+    "unknown-definition": """A definition of an image that does not exist
+
+Definitions are folders `images/NAME/` with an `image.toml`: shipped with the launcher, in `/etc/launch/images/`, in
+`$XDG_CONFIG_HOME/launch/images/`, or in `images/` beside the recipe or above it; the later wins.""",
+    "unknown-argument": """A build argument that the definition does not have
+
+`[args]` of its `image.toml` has them all, with their defaults; `BASE`, the image it begins with, is one of every
+definition. `${NAME}` in a reference or a version stands for one of them.""",
     "missing-image": """A role without an image on a cluster with containers
 
 Neither the role nor its role manifest names an image alias, and the cluster starts everything in

@@ -25,7 +25,8 @@ class Request:
 
     `sets` (`KEY=VALUE`) are applied in their order, then `unsets` (`KEY`), then `edits`, which can be both
     in the order of the command line. `named` is the file that names the cluster, where it is not the command line.
-    With `simulate` the job is rehearsed: on this machine a model alias then stands for itself.
+    With `simulate` the job is rehearsed: on this machine a model alias then stands for itself. With `relock` the lock
+    is to be written anew: of what it has, only images that were built count.
     """
 
     recipe: str
@@ -35,6 +36,7 @@ class Request:
     edits: tuple[Edit, ...] = ()
     named: Place | None = None
     simulate: bool = False
+    relock: bool = False
 
 
 @dataclass(eq=False)
@@ -52,7 +54,7 @@ def link(library: Library, request: Request) -> Job:
     recipe = source(linking, request.recipe, place.cluster.name if place else request.cluster, edits)
     if recipe is None:
         raise Refused(_once(linking.findings))
-    roles = Staff(linking, recipe, place, Equipment(linking), _locks(linking, place)).roles()
+    roles = Staff(linking, recipe, place, Equipment(linking), _locks(linking, place, request.relock)).roles()
     # A rehearsal on this machine reads no model.
     if place is not None and not (request.simulate and place.cluster.scheduler == "local"):
         _model(linking, recipe, place)
@@ -77,7 +79,7 @@ def link(library: Library, request: Request) -> Job:
     return job
 
 
-def _locks(linking: Linking, place: Site | None) -> Locks | None:
+def _locks(linking: Linking, place: Site | None, built: bool) -> Locks | None:
     """The project's lock, where images count."""
     if place is None or not place.containers:
         return None
@@ -87,7 +89,7 @@ def _locks(linking: Linking, place: Site | None) -> Locks | None:
         linking.findings.extend(refused.diagnostics)
         return None
     found = linking.read(Lock, document) if document else None
-    return Locks(found, document) if found and document else None
+    return Locks(found, document, built) if found and document else None
 
 
 def _options(linking: Linking, recipe: Source, place: Site | None) -> dict[str, tuple[Catalogue, ...]]:

@@ -52,16 +52,19 @@ class Lock(Table):
 
 @record
 class Locks:
-    """A lock and the document it was read from."""
+    """A lock and the document it was read from; where it is to be written anew, `built` alone counts of it."""
 
     lock: Lock
     document: Document
+    built: bool = False
 
     def find(self, cluster: str, alias: str, arch: str | None) -> tuple[LockedImage, Place] | None:
         """What was locked, and where it stands; where nobody says what the nodes are, the only one of the alias."""
         found = [
             (each, Place(self.document, ("image", index, "reference")))
             for index, each in enumerate(self.lock.image)
-            if (each.cluster, each.alias) == (cluster, alias) and arch in (None, each.arch)
+            if (each.cluster, each.alias) == (cluster, alias)
+            and arch in (None, each.arch)
+            and not (self.built and each.build is None)
         ]
         return found[0] if len(found) == 1 else None

@@ -135,7 +135,7 @@ class Staff:
         draft = self._draft(post, kit, program_key(catalogue, kit.manifest) if catalogue else role_key)
         version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
-        meant = reference(self.linking, self.site, draft, baked) if self.site else None
+        meant = reference(self.linking, self.site, draft, baked, held) if self.site else None
         setup = preamble(self.linking, draft)
         epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
         # What is wrong elsewhere hides nothing of this role.

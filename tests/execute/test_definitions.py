@@ -17,7 +17,8 @@ def written(path: Path, text: str = "x") -> Path:
 
 
 def files(home: Path, directory: str) -> Files:
-    (home / "shipped").mkdir(exist_ok=True)
+    for folder in ("shipped", directory):
+        (home / folder).mkdir(exist_ok=True)
     environment = {"XDG_CONFIG_HOME": str(home / "config")}
     return Files(environment, shipped=home / "shipped", site=home / "etc", directory=home / directory)
 

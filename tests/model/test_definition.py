@@ -39,7 +39,7 @@ def test_arguments_are_filled_in() -> None:
     assert found.copies == ((f"r.io/a:2@sha256:{'0' * 64}", "/app/a", "/usr/bin/a"),)
     other = made(args={"A": "3", "B": "9"})
     assert (other.base, other.programs) == ("docker.io/library/base:9", {"a": "3-x"})
-    assert made(base="mine:1").base == "mine:1"
+    assert made(args={"BASE": "mine:1"}).base == "mine:1"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_all_that_counts_is_in_the_key() -> None:
         made(files=((FILE, "1"),)).key("x86_64"),
         made(files=((FILE, "0"), ("b", "0"))).key("x86_64"),
         made(args={"A": "3"}).key("x86_64"),
-        made(base="mine:1").key("x86_64"),
+        made(args={"BASE": "mine:1"}).key("x86_64"),
     ]
     assert len({one, *others}) == 6
     # An argument said as it is by default changes nothing.

@@ -20,6 +20,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "verify": ("launcher.cli.images.verify", "hold registries and files against the lock, files to the byte"),
     "diff": ("launcher.cli.images.diff", "show what changed since the images were locked"),
     "matrix": ("launcher.cli.images.matrix", "list what has to be built since a revision, for jobs of CI"),
+    "build": ("launcher.cli.images.build", "build definitions, push what came of them, or make image files"),
     "pull": ("launcher.cli.images.pull", "make image files of a cluster's aliases, in its store"),
     "ensure": ("launcher.cli.images.ensure", "make the image file of one reference where there is none; for scripts"),
     "bake": ("launcher.cli.images.bake", "put preambles into images, so that runs start without them"),
@@ -40,6 +41,9 @@ WITH = ("layers", "enroot")
 BAKERS = ("slurm", "apptainer")
 """`bake --with`: who bakes."""
 
+BUILDERS = ("docker", "layers", "apptainer")
+"""`images build --with`; a test holds it to `execute.images.build.BUILDERS`."""
+
 
 def ls(parser: Parser) -> None:
     """`launch images ls`."""
@@ -57,7 +61,9 @@ def show(parser: Parser) -> None:
 def add(parser: Parser) -> None:
     """`launch images add`."""
     _alias(parser)
-    parser.add_argument("reference", metavar="REFERENCE", help="registry reference, or path of an image file")
+    parser.add_argument(
+        "reference", metavar="REFERENCE", nargs="?", help="registry reference, or path of an image file"
+    )
     _entry(parser)
     _cluster(parser)
 
@@ -104,6 +110,39 @@ def matrix(parser: Parser) -> None:
         help="`github`: for `strategy.matrix`; `gitlab`: a file of a child pipeline; default `json`",
     )
     form.add_argument("--json", action="store_const", const="json", dest="format", help="the same as `--format json`")
+
+
+def build(parser: Parser) -> None:
+    """`launch images build`."""
+    parser.add_argument(
+        "names", metavar="NAME", nargs="+", help="a definition (`launch config ls` lists them), or an alias that is one"
+    )
+    _cluster(parser)
+    choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says, else this machine's")
+    _arguments(parser)
+    parser.add_argument("--base", metavar="REFERENCE", help="the image to begin with, in the place of the definition's")
+    choice(
+        parser,
+        "--with",
+        BUILDERS,
+        dest="builder",
+        help="what builds; default: `layers` for what only copies files, `apptainer` where that runs containers and "
+        "nothing is pushed, else `docker`: Docker, or what speaks as it does",
+    )
+    parser.add_argument("--wheels", metavar="FOLDER", help="pip installs from this folder, and asks no index")
+    parser.add_argument("--network", metavar="NAME", help="network of the steps of a build: `host`, `none`, …")
+    parser.add_argument(
+        "--push", metavar="REFERENCE|PLACE", help="push it there; without a tag at the end, under `/NAME:TAG` of there"
+    )
+    parser.add_argument(
+        "--tag", metavar="TAG", action="append", default=[], dest="tags", help="default: version and key; repeatable"
+    )
+    _store(parser)
+    _lock(parser)
+    parser.add_argument("--set", action="store_true", dest="adopt", help="let the aliases mean what was built")
+    parser.add_argument("--again", action="store_true", help="build also what is there already, without a cache")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and on which base")
+    _json(parser)
 
 
 def pull(parser: Parser) -> None:
@@ -171,6 +210,7 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "verify": locked,
     "diff": locked,
     "matrix": matrix,
+    "build": build,
     "pull": pull,
     "ensure": ensure,
     "bake": bake,
@@ -178,6 +218,17 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "prune": prune,
 }
 """Verb → what adds its options to a parser."""
+
+
+def _arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--arg",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="arguments",
+        help="a build argument, never a secret; may be repeated",
+    )
 
 
 def _alias(parser: Parser) -> None:
@@ -205,6 +256,10 @@ def _with(parser: Parser) -> None:
 
 
 def _entry(parser: Parser) -> None:
+    parser.add_argument(
+        "--build", metavar="NAME", help="in the place of REFERENCE: a definition, built when it is asked"
+    )
+    _arguments(parser)
     choice(parser, "--arch", ARCHITECTURES, help="the reference is for nodes of this architecture alone")
     parser.add_argument(
         "--version",

@@ -34,7 +34,7 @@ def compared(args: argparse.Namespace, terminal: Terminal, *, hashed: bool) -> t
         advice = f"`launch images lock --cluster {name}` locks it"
         raise Usage(f"{what} `{site.cluster.name}` is not locked in `{file}`", advice=advice)
     known = [alias for alias in arches if alias in site.cluster.images]
-    asked = locks.wanted(site, known, arches) if known else []
+    asked = locks.wanted(site, known, arches, lock) if known else []
     found, findings = locks.asked(Real(), site, asked, hashed=hashed, told=terminal.status)
     several = {alias for alias, each in arches.items() if len(each) > 1}
     rows = [(_named(each, several), *row) for each in found for row in _rows(was[each.alias, each.arch], each)]

@@ -1,7 +1,7 @@
 """What `add` and `set` are told of an image."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launcher.cli.guard import Usage
@@ -17,4 +17,21 @@ def entry(args: argparse.Namespace) -> Mapping[str, Any]:
         versions[program] = version
     key = args.arch or "reference"
     made: dict[str, Any] = {key: args.reference} if args.reference is not None else {}
+    if args.build is not None:
+        if made or args.arch:
+            raise Usage("`--build` is in the place of a reference", advice="leave the other out")
+        made = {"build": args.build}
+    if args.arguments:
+        made["args"] = arguments(args.arguments)
     return {**made, "versions": versions} if versions else made
+
+
+def arguments(words: Sequence[str]) -> dict[str, str]:
+    """`--arg NAME=VALUE …` as a table. Raises Usage."""
+    found = {}
+    for word in words:
+        name, said, value = word.partition("=")
+        if not (name and said):
+            raise Usage(f"`--arg` does not take `{word}`", advice="`--arg SMG_VERSION=1.13.0`")
+        found[name] = value
+    return found

@@ -9,6 +9,7 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases, locks
 from launcher.execute.world import Real
 from launcher.images import locking
+from launcher.model import built
 from launcher.model.lock import Lock
 from launcher.text.diagnostic import Refused
 
@@ -18,11 +19,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     world = Real()
     name, place = arguments.chosen(args)
     site = aliases.read(name, place)
-    wanted = locks.wanted(site, args.alias, locks.every(site))
+    file = Path(args.lock) if args.lock else locks.path()
+    lock = locks.read(file)
+    wanted = locks.wanted(site, args.alias, locks.every(site, lock), lock)
+    unbuilt = [name for name in args.alias if site.cluster.images[name].build and name not in {w.alias for w in wanted}]
+    if unbuilt:
+        raise Refused([built.unbuilt(site, name) for name in unbuilt])
     found, findings = locks.asked(world, site, wanted, hashed=True, told=terminal.status)
     if findings:
         raise Refused(findings)
-    file = Path(args.lock) if args.lock else locks.path()
 
     def change(old: Lock | None) -> Lock:
         new = locking.merged(old, found)

@@ -4,6 +4,7 @@ import argparse
 import json
 
 from launcher.cli import arguments
+from launcher.cli.images.builds import Builds
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases
@@ -20,7 +21,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         listed = {alias: _entry(image) for alias, image in cluster.images.items()}
         terminal.say(json.dumps({"schema": 1, "cluster": cluster.name, "images": listed}, indent=2))
         return 0
-    rows = [row for alias, image in sorted(cluster.images.items()) for row in _rows(alias, image, cluster)]
+    lock = Builds.of(found)
+    rows = [row for alias, image in sorted(cluster.images.items()) for row in _rows(alias, image, cluster, lock)]
     if rows:
         terminal.say(table(("alias", "arch", "reference", "versions", ""), rows, color=terminal.color_out))
     else:
@@ -32,9 +34,12 @@ def _entry(image: Image) -> dict[str, object]:
     return image.model_dump(exclude_defaults=True)
 
 
-def _rows(alias: str, image: Image, cluster: Cluster) -> list[tuple[str, ...]]:
+def _rows(alias: str, image: Image, cluster: Cluster, lock: Builds) -> list[tuple[str, ...]]:
     versions = ", ".join(f"{program} {version}" for program, version in sorted(image.versions.items()))
     found: list[tuple[str, ...]] = []
+    if image.build is not None:
+        args = "".join(f" {name}={value}" for name, value in sorted(image.args.items()))
+        found.append((alias, "", f"definition {image.build}{args}", versions or lock.has(alias), lock.said(alias)))
     for key in ("reference", *ARCHITECTURES):
         text = getattr(image, key)
         if text is not None:

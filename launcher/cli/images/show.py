@@ -7,6 +7,7 @@ from pathlib import Path
 
 from launcher.cli import arguments
 from launcher.cli.images import storing
+from launcher.cli.images.builds import Builds
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases, inspect, sif
 from launcher.execute.images.failure import Failure
@@ -22,6 +23,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """The alias, or the reference itself where no alias is called so; exit code 4 where the cluster cannot use it."""
     name, place = arguments.chosen(args)
     found = aliases.read(name, place)
+    if (image := found.cluster.images.get(args.alias)) is not None and image.build is not None:
+        return _definition(args, terminal, found)
     meant = {key: meaning(text, found.cluster) for key, text in _texts(args.alias, found).items()}
     if args.json:
         shown = {key: _document(each) for key, each in meant.items()}
@@ -29,6 +32,21 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     else:
         terminal.say("\n\n".join("\n".join(_lines(args.alias, key, each, found)) for key, each in meant.items()))
     return 4 if any(each.fault for each in meant.values()) else 0
+
+
+def _definition(args: argparse.Namespace, terminal: Terminal, found: Site) -> int:
+    """An alias that is a definition."""
+    rows = [
+        ("alias", args.alias),
+        *Builds.of(found).rows(args.alias),
+        ("written in", _where(args.alias, "build", found)),
+    ]
+    if args.json:
+        shown = {"build": [{"key": key, "value": value} for key, value in rows]}
+        terminal.say(json.dumps({"schema": 1, "cluster": found.cluster.name, "image": shown}, indent=2))
+    else:
+        terminal.say("\n".join(f"{name:<10}  {value}" for name, value in rows))
+    return 0
 
 
 def _texts(word: str, found: Site) -> dict[str, str]:

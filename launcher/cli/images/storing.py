@@ -100,9 +100,9 @@ def meant(word: str, found: Site, arch: str | None) -> Reference:
     return source
 
 
-def failed(failure: Failure) -> Failed:
-    """The failure as what ends a verb."""
-    code = _CODES.get(failure.kind, "image-absent")
+def failed(failure: Failure, faulty: str = "image-absent") -> Failed:
+    """The failure as what ends a verb; `faulty` is the code for what was done wrong."""
+    code = faulty if failure.kind == "faulty" else _CODES.get(failure.kind, "image-absent")
     return Failed(code, failure.message, failure.advice, EXITS.get(failure.kind, 4))
 
 

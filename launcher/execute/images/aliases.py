@@ -82,7 +82,7 @@ def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], tol
 
     def changed(found: Site, own: Document | None) -> str:
         image = _known(found, alias)
-        whole = image.model_dump(exclude_defaults=True, exclude={"versions"})
+        whole = image.model_dump(exclude_defaults=True, exclude=_gone(entry))
         new = {**whole, **{key: value for key, value in entry.items() if key != "versions"}}
         stay = image.versions if new == whole else {}
         if "baked" not in entry and image.baked is not None and image.baked.image not in new.values():
@@ -95,6 +95,15 @@ def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], tol
     _edited(world, goal, changed, alias, told)
     now = read(goal.name).cluster.images[alias].versions
     return {name: version for name, version in old.items() if name not in now}
+
+
+def _gone(entry: Mapping[str, Any]) -> set[str]:
+    """Keys that an alias loses: a definition and a reference take each other's place."""
+    if "build" in entry:
+        return {"versions", "reference", *ARCHITECTURES, "where", "args"}
+    if {"reference", *ARCHITECTURES} & entry.keys():
+        return {"versions", "build", "args"}
+    return {"versions"}
 
 
 def remove(world: World, goal: Target, alias: str, told: Told) -> str | None:

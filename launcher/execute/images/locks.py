@@ -12,12 +12,13 @@ from launcher.execute.folder import above, exists
 from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
 from launcher.execute.images.aliases import refusal
+from launcher.execute.images.failure import Failure
 from launcher.execute.library import Files
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
 from launcher.model.cluster import ARCHITECTURES
-from launcher.model.facts import Answer, Header, Tag
+from launcher.model.facts import Answer, Header, Image, Tag
 from launcher.model.linking import Linking
 from launcher.model.lock import FILE, Lock, LockedImage
 from launcher.model.manifest import Manifest
@@ -34,13 +35,16 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """An alias that can be locked: what it means for nodes of `arch` (None: nobody says), and where that is written."""
+    """An alias that can be locked: what it means for nodes of `arch` (None: nobody says), and where that is written.
+    `built` is what the lock has of one that is a definition.
+    """
 
     alias: str
     arch: str | None
     reference: str
     question: Tag | Header
     place: Place
+    built: LockedImage | None = None
 
 
 def path(directory: Path = Path()) -> Path:
@@ -59,19 +63,30 @@ def read(file: Path) -> Lock | None:
     return found
 
 
-def every(site: Site) -> Mapping[str, Sequence[str | None]]:
-    """Alias → architectures: that of the cluster's nodes, and those that it has references of its own for."""
+def every(site: Site, lock: Lock | None = None) -> Mapping[str, Sequence[str | None]]:
+    """Alias → architectures: that of the cluster's nodes, and those that it has references of its own for, or that it
+    was built for.
+    """
+    built: dict[str, list[str]] = {}
+    for each in lock.image if lock else ():
+        if each.cluster == site.cluster.name and each.build:
+            built.setdefault(each.alias, []).append(each.arch)
     own = {
-        name: [arch for arch in ARCHITECTURES if getattr(image, arch)] for name, image in site.cluster.images.items()
+        name: built.get(name, []) if image.build else [arch for arch in ARCHITECTURES if getattr(image, arch)]
+        for name, image in site.cluster.images.items()
     }
     first = (site.cluster.arch,) if site.cluster.arch else ()
     return {name: tuple(dict.fromkeys((*first, *arches))) or (None,) for name, arches in own.items()}
 
 
 def wanted(
-    site: Site, aliases: Sequence[str] = (), arches: Mapping[str, Sequence[str | None]] | None = None
+    site: Site,
+    aliases: Sequence[str] = (),
+    arches: Mapping[str, Sequence[str | None]] | None = None,
+    lock: Lock | None = None,
 ) -> list[Wanted]:
-    """Those of a cluster's aliases, or all; for its own nodes where `arches` does not say for which.
+    """Those of a cluster's aliases, or all; for its own nodes where `arches` does not say for which. One that is a
+    definition means what `lock` says was built; one that was not built is left out.
 
     Raises Refused for one that it does not have.
     """
@@ -85,14 +100,36 @@ def wanted(
     for alias in aliases or sorted(cluster.images):
         image = cluster.images[alias]
         for arch in (arches or {}).get(alias, (cluster.arch,)):
-            key, text = image.key(arch), image.meant(arch)
+            built = _built(site, alias, lock, arch) if image.build else None
+            key, text = ("build", built.reference) if built else (image.key(arch), image.meant(arch))
             nodes = cluster.model_copy(update={"arch": arch})
             question = about(text, nodes, programs, packages) if text is not None else None
             if key is not None and text is not None and question is not None:
                 whole = ("images", alias, key)
                 place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
-                found.append(Wanted(alias, arch, text, question, place))
+                found.append(Wanted(alias, arch, text, question, place, built))
     return found
+
+
+def _built(site: Site, alias: str, lock: Lock | None, arch: str | None) -> LockedImage | None:
+    """What was built for the alias; where nobody says what the nodes are, the only one."""
+    found = [
+        each
+        for each in (lock.image if lock else ())
+        if (each.cluster, each.alias) == (site.cluster.name, alias) and each.build and arch in (None, each.arch)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def looked(site: Site, reference: str, arch: str, told: Told) -> tuple[Image, str | None]:
+    """What an image for nodes of `arch` is now, and the sha256 of a file. Raises Failure."""
+    question = about(reference, site.cluster.model_copy(update={"arch": arch}), *_sought())
+    if question is None:
+        raise Failure("faulty", f"`{reference}` can be asked about nowhere")
+    answer = answers.answer(question)
+    if answer.image is None:
+        raise Failure("absent", answer.text, answer.advice)
+    return answer.image, digest(Path(question.path), told) if isinstance(question, Header) else None
 
 
 def asked(
@@ -118,7 +155,7 @@ def asked(
             continue
         sha256 = digest(Path(one.question.path), told) if hashed and isinstance(one.question, Header) else None
         entry = Entry(site.cluster.name, one.alias, arch)
-        locked.append(locking.locked(entry, one.reference, answer.image, sha256))
+        locked.append(locking.again(locking.locked(entry, one.reference, answer.image, sha256), one.built))
     return locked, findings
 
 

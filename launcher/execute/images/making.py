@@ -1,0 +1,178 @@
+"""One definition made into what a cluster wants: pushed to a registry, or a file of its store; and written down."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from launcher.execute.images import aliases, definitionfile, inspect, locks, results
+from launcher.execute.images.aliases import Target
+from launcher.execute.images.build import Base, Builds, Order, workplace
+from launcher.execute.images.built import Built
+from launcher.execute.images.failure import Failure
+from launcher.execute.images.push import Push
+from launcher.execute.images.registry import Registry
+from launcher.execute.images.results import Result
+from launcher.execute.images.store import Store
+from launcher.execute.world import World
+from launcher.images import building
+from launcher.images.reference import Reference
+from launcher.model.lock import LockedImage
+from launcher.model.site import Site
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of an order. `reference` is where it was pushed to, `digest` what that names; `file` is of the store;
+    `local` what a daemon has it as; `fresh` whether it was built now.
+    """
+
+    order: Order
+    base: str
+    fresh: bool = True
+    reference: str = ""
+    digest: str = ""
+    file: str = ""
+    local: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Where it is, for people."""
+        return ", ".join(filter(None, (self.reference, self.file, "" if self.reference else self.local)))
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        definition, order = self.order.definition, self.order
+        own = {"name": definition.name, "arch": order.arch, "key": order.key, "builder": order.builder}
+        more = {"args": dict(definition.args), "programs": definition.programs, "base": self.base, "built": self.fresh}
+        where = {name: getattr(self, name) or None for name in ("reference", "digest", "file", "local")}
+        return {**own, **more, **where}
+
+
+@dataclass(frozen=True)
+class Making:
+    """Makes; `lock` is where results are written down. What is there already is made anew where `again` says so."""
+
+    world: World
+    builds: Builds
+    site: Site
+    store: Store | None
+    lock: Path
+    again: bool = False
+
+    def planned(self, order: Order, goals: Sequence[Reference]) -> Made:
+        """What would be made, on which base. Raises Failure."""
+        base = str(self.builds.base(order).upon)
+        file = f"{self.store.maker.suffix} in {self.store.folder}" if self.store else ""
+        local = _name(order) if order.builder == "docker" else ""
+        return Made(order, base, fresh=False, reference=str(goals[0]) if goals else "", file=file, local=local)
+
+    def make(self, order: Order, goals: Sequence[Reference]) -> Made:
+        """Builds, pushes and stores. Raises Failure, Refused and OSError."""
+        there = None if self.again or goals else self._there(order)
+        if there is not None:
+            self.builds.told(f"`{order.definition.name}` is built already: {there.reference}")
+            return Made(order, there.base or "", fresh=False, file=there.reference)
+        base = self.builds.base(order)
+        with workplace(self.store.folder if self.store else None) as work:
+            if order.builder == "apptainer":
+                return self._sif(order, base, work)
+            if order.builder == "layers":
+                return self._layers(order, base, goals, work)
+            return self._docker(order, base, goals, work)
+
+    def recorded(self, made: Made, alias: str, goal: Target | None) -> Iterator[str]:
+        """Writes down what was made, and yields lines on it; with a `goal` the alias is to mean it."""
+        cluster = self.site.cluster
+        reference = made.file or made.reference
+        if not reference or cluster.runtime == "none":
+            if goal is not None:
+                message = f"`{made.order.definition.name}` is nowhere that nodes see"
+                raise Failure("faulty", message, "`--push`, or `[store]` of the cluster")
+            return
+        order = made.order
+        result = Result(order.definition, order.arch, order.key, made.base, reference)
+        site = self.site
+        if goal is not None:
+            results.adopt(self.world, goal, site, alias, result)
+            yield f"`{alias}` is in `{goal.file}`"
+            site = aliases.read(goal.name)
+        names = list(results.meant(site, result))
+        names += [alias] if goal is not None and alias not in names else []
+        if made.fresh or goal is not None:
+            results.record(self.world, self.lock, site, names, result)
+        if names and made.fresh:
+            yield f"{', '.join(f'`{name}`' for name in names)} of cluster `{cluster.name}` locked in `{self.lock}`"
+
+    def _docker(self, order: Order, base: Base, goals: Sequence[Reference], work: Path) -> Made:
+        name = self.builds.docker(order, base, work)
+        made = Made(order, str(base.upon), local=name)
+        for goal in goals:
+            login = self.builds.registry.transport.logins.login(goal)
+            self.builds.daemon().push(name, goal, login, self.builds.progress)
+            made = replace(made, reference=made.reference or str(goal), digest=self._digest(goal))
+        if self.store is None:
+            return made
+        built = self.builds.given(name, work)
+        return replace(made, file=str(self.store.take(_local(order), built)))
+
+    def _layers(self, order: Order, base: Base, goals: Sequence[Reference], work: Path) -> Made:
+        if not goals and self.store is None:
+            message = f"`{order.definition.name}` would be put together for nobody"
+            raise Failure("faulty", message, "`--push`, `--store FOLDER`, or `[store]` of the cluster")
+        built = self.builds.layers(order, base, work)
+        made = Made(order, str(base.upon))
+        if goals:
+            self._push(goals, built)
+            made = replace(made, reference=str(goals[0]), digest=built.remote.digest)
+        if self.store is None:
+            return made
+        path = self.store.take(_local(order), built)
+        return replace(made, file=str(path))
+
+    def _push(self, goals: Sequence[Reference], built: Built) -> None:
+        push = Push.made(self.world, self.builds.registry.transport.plain, self.builds.progress)
+        try:
+            push.image(goals[0], built)
+            for goal in goals:
+                push.document(goal, built.documents[0], goal.tag or "latest")
+        finally:
+            push.close()
+
+    def _sif(self, order: Order, base: Base, work: Path) -> Made:
+        store = self.store
+        if store is None or store.maker.suffix != ".sif":
+            raise Failure("faulty", "Apptainer builds files for a store of SIF files", "`--cluster` of such a one")
+        origin = {"reference": _name(order), "arch": order.arch, "base": str(base.upon), "key": order.key}
+        transport = self.builds.registry.transport
+        login = transport.logins.login(base.reference) if base.reference else None
+        plain = base.reference is not None and transport.scheme(base.reference.registry) == "http"
+
+        def build(part: Path) -> None:
+            definitionfile.build(self.world, order, base, (login, plain), work).replace(part)
+
+        return Made(order, str(base.upon), file=str(store.put(order.definition.name, order.key, origin, build)))
+
+    def _there(self, order: Order) -> LockedImage | None:
+        """What was built of the same already, where it is still there."""
+        lock, cluster = locks.read(self.lock), self.site.cluster
+        for each in lock.image if lock else ():
+            if each.build == order.key and each.cluster == cluster.name and each.reference.startswith("/"):
+                try:
+                    inspect.file(Path(each.reference))
+                except Failure:
+                    continue
+                return each
+        return None
+
+    def _digest(self, goal: Reference) -> str:
+        """What a tag names that was pushed just now; answers of before are not asked."""
+        return Registry(self.builds.registry.transport).digest(goal)
+
+
+def _local(order: Order) -> Reference:
+    return building.local(order.definition, building.tag(order.definition, order.key))
+
+
+def _name(order: Order) -> str:
+    return str(_local(order)).removeprefix("docker://")

@@ -1,0 +1,76 @@
+"""A project with a definition of an image of its own, and a cluster to build it for."""
+
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.cli.program import Program
+from tests.testbed.registry import Served
+
+TOOL = """\
+schema = 1
+description = "a tool of ours"
+arch = ["x86_64", "aarch64"]
+
+[base]
+reference = "{base}"
+
+[args]
+TOOL_VERSION = "1.0"
+
+[programs]
+tool = "${{TOOL_VERSION}}"
+"""
+
+CONTAINERFILE = """\
+ARG BASE=none
+FROM ${BASE} AS made
+ARG TOOL_VERSION=0
+RUN mkdir -p /made/bin && \\
+    printf '#!/bin/sh\\necho tool %s\\n' "${TOOL_VERSION}" >/made/bin/tool && \\
+    chmod 755 /made/bin/tool
+
+FROM ${BASE}
+COPY --from=made /made /usr/local
+ENV FROM_IMAGE=yes
+RUN tool >/said
+"""
+
+
+@dataclass
+class Place:
+    """The program in a project of its own, with a registry that has a base."""
+
+    launch: Program
+    served: Served
+    base: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def images(self, words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+        done = self.launch(
+            "images", *shlex.split(words), "--cluster", "./site.toml", env={**self.env, **(env or {})}, timeout=280
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def site(self, images: str, runtime: str = "pyxis", store: bool = True) -> None:
+        kept = f'[store]\npath = "{self.launch.home}/store"\n' if store else ""
+        head = f'schema = 1\nname = "site"\nruntime = "{runtime}"\narch = "x86_64"\nruns = "/tmp"\n'
+        self.write("site.toml", f"{head}{kept}[images]\n{images}\n")
+
+    def write(self, path: str, text: str) -> Path:
+        file = self.launch.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def lock(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = tomllib.loads((self.launch.home / "launch.lock").read_text())["image"]
+        return found
+
+    def inside(self, path: str, file: str) -> str:
+        """A file of a `.sqsh`."""
+        return subprocess.run(["unsquashfs", "-cat", path, file], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,236 @@
+"""`launch images build`: by the real Docker and podman's service, by layers, by Apptainer; bases of a registry here."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.images.project import CONTAINERFILE, TOOL, Place
+from tests.cli.program import Program
+from tests.testbed import apptainer, oci
+from tests.testbed.registry import Served
+
+DEFINITION = """\
+Bootstrap: docker
+From: {{ BASE }}
+
+%arguments
+    BASE=none
+    TOOL_VERSION=0
+
+%files
+    wheels /wheels
+
+%post
+    echo tool {{ TOOL_VERSION }} >/said
+    ls /wheels >>/said
+"""
+
+
+def test_built_pushed_converted_and_locked(place: Place, host: str) -> None:
+    place.env = {"DOCKER_HOST": host}
+    words = f"build tool --network none --push {place.served.host}/mine --tag 1.0 --tag main --json"
+    status, out, err = place.images(words)
+    assert status == 0, err
+    assert f" at {host}" in err
+    (made,) = json.loads(out)["images"]
+    assert (made["reference"], made["built"]) == (f"docker://{place.served.host}/mine/tool:1.0", True)
+    assert place.inside(made["file"], "usr/local/bin/tool").endswith("echo tool 1.0\n")
+    assert place.inside(made["file"], "said") == "tool 1.0\n"
+    (locked,) = place.lock()
+    assert (locked["reference"], locked["build"], locked["base"]) == (made["file"], made["key"], made["base"])
+    assert (locked["versions"], locked["env"]["FROM_IMAGE"]) == ({"tool": "1.0"}, "yes")
+    # The registry has it under both tags, and it says what it was built upon.
+    for tag in ("1.0", "main"):
+        target = f"docker://{place.served.host}/mine/tool:{tag}"
+        said = subprocess.run(["skopeo", "inspect", "--tls-verify=false", target], capture_output=True, check=True)
+        found = json.loads(said.stdout)
+        assert found["Digest"] == made["digest"]
+        assert found["Labels"]["launcher.image.key"] == made["key"]
+        name, _, digest = made["base"].partition("@")
+        own = {key.rpartition(".image.")[2]: value for key, value in found["Labels"].items()}
+        assert (own["base.name"], own["base.digest"], own["version"]) == (name, digest, "1.0")
+    assert place.images("verify")[0] == 0
+    status, out, err = place.images("build tool --network none")
+    assert (status, "is built already" in err, made["file"] in out) == (0, True, True)
+
+
+def test_a_step_that_fails_is_shown(place: Place, host: str) -> None:
+    place.env = {"DOCKER_HOST": host}
+    text = CONTAINERFILE.replace("RUN tool >/said", "RUN echo before; \\\n    nosuchprogram")
+    path = place.write("images/tool/Containerfile", text)
+    status, out, err = place.images("build tool --network none")
+    assert (status, out) == (4, "")
+    assert "error[build-failed]: `tool` could not be built: " in err
+    assert f"{path}:11:1\n" in err
+    assert "= note: before\n" in err
+    assert "nosuchprogram: not found\n" in err
+    assert not (place.launch.home / "launch.lock").exists()
+    assert list((place.launch.home / "store").iterdir()) == []
+
+
+def test_one_of_ours(place: Place, host: str) -> None:
+    """The shipped `sim`, which is its base and labels, built and pushed as it is."""
+    place.env = {"DOCKER_HOST": host}
+    place.site("", runtime="none", store=False)
+    words = f"build sim --base {place.base} --network none --push {place.served.host}/ours --json"
+    status, out, err = place.images(words)
+    assert status == 0, err
+    (made,) = json.loads(out)["images"]
+    assert (made["file"], made["builder"], made["programs"]) == (None, "docker", {})
+    target = f"docker://{place.served.host}/ours/sim:{made['key'][:12]}"
+    said = json.loads(subprocess.run(["skopeo", "inspect", "--tls-verify=false", target], capture_output=True).stdout)
+    assert (made["reference"], made["digest"]) == (target, said["Digest"])
+    assert said["Labels"]["org.opencontainers.image.title"] == "sim"
+
+
+def test_layers_need_no_daemon(place: Place) -> None:
+    images = [oci.image([[oci.Entry("app/tool", go.encode(), mode=0o755)]], arch=go) for go in ("amd64", "arm64")]
+    place.served.pusher.push("b/tools", "2.0", *images)
+    base = [oci.image([[oci.Entry("bin/sh", b"#", mode=0o755)]], arch=go) for go in ("amd64", "arm64")]
+    place.served.pusher.push("b/base", "1", *base)
+    text = TOOL.format(base=f"{place.served.host}/b/base:1").replace('"1.0"', '"2.0"')
+    copy = f'\n[[copy]]\nfrom = "{place.served.host}/b/tools:${{TOOL_VERSION}}"\nsource = "/app/tool"\n'
+    place.write("images/tool/image.toml", f'{text}{copy}target = "/usr/bin/tool"\n')
+    nowhere = {"DOCKER_HOST": "unix:///nonexistent/d.sock"}
+    status, out, err = place.images("build tool --json", nowhere)
+    assert status == 0, err
+    (made,) = json.loads(out)["images"]
+    assert (made["builder"], place.inside(made["file"], "usr/bin/tool")) == ("layers", "amd64")
+    # For nodes of another kind, on this very machine; the same twice is the same.
+    first, second = (
+        json.loads(place.images(f"build tool --arch aarch64 --push {place.served.host}/b --again --json", nowhere)[1])
+        for _ in range(2)
+    )
+    assert first["images"][0]["digest"] == second["images"][0]["digest"]
+    assert place.inside(first["images"][0]["file"], "usr/bin/tool") == "arm64"
+    # What was a reference can mean it.
+    place.site('tool = "docker.io/x/y:1"')
+    status, _, err = place.images("build tool --set", nowhere)
+    assert status == 0, err
+    alias = tomllib.loads((place.launch.home / "site.toml").read_text())["images"]["tool"]
+    assert alias == {"reference": made["file"], "versions": {"tool": "2.0"}}
+    assert [each["reference"] for each in place.lock() if each["arch"] == "x86_64"] == [made["file"]]
+    status, _, err = place.images("build tool --with docker --again", nowhere)
+    assert (status, "nothing answers as Docker does: unix:///nonexistent/d.sock" in err) == (4, True)
+
+
+WRONG = [
+    ("build tol", 2, "error[unknown-definition]: no image definition is named `tol`", "did you mean `tool`?"),
+    (
+        "build tool --arg TOOL_VERISON=1",
+        2,
+        "`tool` has no build argument `TOOL_VERISON`",
+        "did you mean `TOOL_VERSION`?",
+    ),
+    ("build tool --arg TOOL_VERSION", 2, "`--arg` does not take `TOOL_VERSION`", "--arg SMG_VERSION"),
+    ("build tool sim --push r.io/a:1", 2, "several images cannot have one reference", "--push ghcr.io/me"),
+    ("build tool --push /a", 2, "`--push`: ", "ghcr.io/me"),
+    ("build tool --wheels ./none", 2, "`./none` is no folder", "pip download"),
+    ("build tool --with layers", 4, "`tool` does more than copy files", "--with docker"),
+    ("build tool --with apptainer", 4, "Apptainer builds files for a store of SIF files", "--cluster"),
+    ("build tool --base {host}/none:1", 4, "error[image-absent]: `{host}` has no `none:1`", "spelt right"),
+    ("build tool --base /i/x.sqsh", 4, "the base `/i/x.sqsh` is no image of a registry", ""),
+    ("build broken", 3, "images/broken/image.toml:3:1", "did you mean `description`?"),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "said", "advice"), WRONG)
+def test_what_is_wrong_is_said(place: Place, words: str, status: int, said: str, advice: str) -> None:
+    text = TOOL.format(base="a:1").replace("description", "descripton").replace("schema = 1", "schema = 1\n")
+    place.write("images/broken/image.toml", text)
+    done = place.images(words.format(host=place.served.host), {"DOCKER_HOST": "unix:///nonexistent"})
+    assert (done[0], done[1]) == (status, ""), done[2]
+    assert said.format(host=place.served.host) in done[2]
+    assert advice in done[2]
+
+
+def test_what_would_be_built(place: Place) -> None:
+    status, out, _ = place.images("build tool --dry-run --json")
+    (shown,) = json.loads(out)["images"]
+    assert (status, shown["built"], shown["args"]) == (0, False, {"TOOL_VERSION": "1.0"})
+    assert shown["base"].startswith(f"{place.base}@sha256:")
+    other = json.loads(place.images("build tool --arg TOOL_VERSION=2 --dry-run --json")[1])["images"][0]
+    assert (other["key"] != shown["key"], other["programs"]) == (True, {"tool": "2"})
+    assert not (place.launch.home / "store").exists()
+
+
+def test_a_life_of_an_alias_that_is_a_definition(place: Place, docker: str) -> None:
+    place.env = {"DOCKER_HOST": docker}
+    place.site("")
+    place.write("r.toml", 'schema = 1\nname = "r"\n[roles.worker]\nmanifest = "sim"\nimage = "mine"\n')
+    assert place.images("add mine --build tool")[0] == 0
+    assert 'mine = {build = "tool"}' in (place.launch.home / "site.toml").read_text()
+    assert place.images("ls")[1].split()[-7:] == ["mine", "definition", "tool", "tool", "1.0", "not", "built"]
+    done = place.launch("check", "r.toml", "--cluster", "./site.toml")
+    assert (done.returncode, "error[image-not-built]" in done.stderr + done.stdout) == (4, True)
+    assert place.images("build mine --network none")[0] == 0
+    done = place.launch("check", "r.toml", "--cluster", "./site.toml")
+    assert done.returncode == 0, done.stdout
+    shown = place.launch("render", "r.toml", "--cluster", "./site.toml").stdout
+    assert place.lock()[0]["reference"] in shown
+    assert place.images("ls")[1].split()[-1] == "built"
+    # Other arguments: told, and what was built is used until it is built anew.
+    assert place.images("set mine --build tool --arg TOOL_VERSION=2.0")[0] == 0
+    done = place.launch("check", "r.toml", "--cluster", "./site.toml")
+    assert (done.returncode, "warning[image-stale]" in done.stdout + done.stderr) == (0, True)
+    assert "changed since it was built" in place.images("ls")[1]
+    assert place.images("build mine --network none")[0] == 0
+    assert place.lock()[0]["versions"] == {"tool": "2.0"}
+    assert "argument    TOOL_VERSION=2.0" in place.images("show mine")[1]
+    # `--set` keeps the definition, with the arguments that were used.
+    assert place.images("build mine --network none --arg TOOL_VERSION=3.0 --set")[0] == 0
+    assert tomllib.loads((place.launch.home / "site.toml").read_text())["images"]["mine"] == {
+        "build": "tool",
+        "args": {"TOOL_VERSION": "3.0"},
+    }
+    assert place.lock()[0]["versions"] == {"tool": "3.0"}
+    assert place.images("lock")[0] == 0
+    assert place.lock()[0]["versions"] == {"tool": "3.0"}
+    assert place.images("set mine docker.io/x/y:1")[0] == 0
+    assert 'mine = "docker.io/x/y:1"' in (place.launch.home / "site.toml").read_text()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="launch-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_built_by_apptainer_as_an_ordinary_user(based: Served, open_folder: Path) -> None:
+    """`%post` of a definition needs no root; the store has the file, and Apptainer runs it."""
+    program, home = apptainer.apptainer(), open_folder
+    place = Place(Program(home), based, f"{based.host}/base:1")
+    place.write("images/tool/image.toml", TOOL.format(base=place.base))
+    place.site('tool = { build = "tool" }', runtime="apptainer")
+    place.write("images/tool/tool.def", DEFINITION)
+    wheels = place.write("mine/a.whl", "a").parent
+    for path in (home, *home.rglob("*")):
+        os.chown(path, 65534, 65534)
+    words = [sys.executable, "-m", "launcher", "images", "build", "tool", "--cluster", "./site.toml", "--json"]
+    env = {**place.launch.env(), "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["PYTHONPATH"] = str(Path(__file__).parents[3])
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run(
+        [*user, *words, "--wheels", str(wheels)], cwd=home, env=env, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    (made,) = json.loads(done.stdout)["images"]
+    assert (made["builder"], made["file"]) == ("apptainer", f"{home}/store/tool-{made['key'][:32]}.sif")
+    run = [str(program), "exec", "--userns", made["file"], "cat", "/said"]
+    said = subprocess.run(run, capture_output=True, text=True, env={"PATH": env["PATH"], "HOME": "/"})
+    assert said.stdout.split() == ["tool", "1.0", "a.whl"], said.stderr
+    inspect = [str(program), "inspect", "--json", made["file"]]
+    labels = json.loads(subprocess.run(inspect, capture_output=True, text=True, check=True, env=env).stdout)
+    found = labels["data"]["attributes"]["labels"]
+    assert found["launcher.image.key"] == made["key"]
+    assert found["org.opencontainers.image.description"] == "a tool of ours"
+    assert place.lock()[0]["build"] == made["key"]

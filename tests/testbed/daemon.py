@@ -1,0 +1,113 @@
+"""A real dockerd, or podman's service, on a socket of its own: nothing of the machine's own daemons is used."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tests.testbed.place import SYSTEM, missing
+
+CONTAINERS = """\
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+cgroups = "disabled"
+[engine]
+cgroup_manager = "cgroupfs"
+runtime = "runc"
+events_logger = "file"
+"""
+"""Without these podman 4.3 starts no container where cgroups are not its own."""
+
+REGISTRIES = '[[registry]]\nprefix = "127.0.0.1"\nlocation = "127.0.0.1"\ninsecure = true\n'
+POLICY = {"default": [{"type": "insecureAcceptAnything"}]}
+
+
+@contextmanager
+def docker(folder: Path) -> Iterator[str]:
+    """A dockerd that keeps everything in `folder`; its `DOCKER_HOST`."""
+    _need({"dockerd": "docker.io", "runc": "runc"})
+    # A path of a socket has at most 107 characters.
+    host = f"unix://{folder}/d.sock"
+    (folder / "daemon.json").write_text("{}")
+    words = ["dockerd", f"--host={host}", f"--data-root={folder}/data", f"--exec-root={folder}/exec"]
+    words += [f"--pidfile={folder}/pid", f"--config-file={folder}/daemon.json", "--storage-driver=overlay2"]
+    words += ["--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
+    with _running(words, folder, {}):
+        yield host
+    _unmount(folder)
+
+
+@contextmanager
+def podman(folder: Path) -> Iterator[str]:
+    """`podman system service` that keeps everything in `folder`; its `DOCKER_HOST`."""
+    _need({"podman": "podman", "runc": "runc"})
+    host = f"unix://{folder}/d.sock"
+    storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
+    texts = {
+        "CONTAINERS_CONF": CONTAINERS,
+        "CONTAINERS_REGISTRIES_CONF": REGISTRIES,
+        "CONTAINERS_STORAGE_CONF": storage,
+    }
+    environment = {}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        environment[name] = str(folder / name)
+    home = folder / "home" / ".config" / "containers"
+    home.mkdir(parents=True)
+    (home / "policy.json").write_text(json.dumps(POLICY))
+    words = ["podman", "system", "service", "--time=0", host]
+    with _running(words, folder, {**environment, "HOME": str(folder / "home")}):
+        yield host
+    _unmount(folder)
+
+
+def _need(programs: Mapping[str, str]) -> None:
+    if lacking := missing(programs):
+        message = f"tests of builds need Debian's packages {' '.join(lacking)}"
+        raise RuntimeError(message)
+
+
+@contextmanager
+def _running(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    env = {"PATH": SYSTEM, "TMPDIR": str(folder), **environment}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
+        )
+        try:
+            _await(folder / "d.sock", process, folder / "log")
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _await(path: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        with closing(socket.socket(socket.AF_UNIX)) as probe:
+            try:
+                probe.connect(str(path))
+                probe.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+                if b" 200 " in probe.recv(64):
+                    return
+            except OSError:
+                time.sleep(0.05)
+    message = f"the daemon did not start: {log.read_text(errors='replace')[-3000:]}"
+    raise RuntimeError(message)
+
+
+def _unmount(folder: Path) -> None:
+    """What a daemon leaves mounted below its folder would keep that from being removed."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for path in sorted((each for each in mounts if each.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", path], check=False, env={"PATH": SYSTEM})
