@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from launcher.checks.audit import audit
-from launcher.checks.images import questions
+from launcher.checks.images import distribution, questions
 from launcher.images.require import cuda, unmet
 from launcher.model.facts import Answer, Header, Image, Tag
 from launcher.model.facts import Facts as World
@@ -102,6 +102,12 @@ def test_an_answer_and_what_is_said(answer: Answer, made: dict[str, Any], said: 
     assert {each.exit for each in diagnostics} <= {4}
     if answer.advice and diagnostics:
         assert diagnostics[0].help == "the advice"
+
+
+@pytest.mark.parametrize(("engine", "package"), [("trtllm", "tensorrt_llm"), ("vllm", "vllm"), ("smg", "smg")])
+def test_a_version_is_looked_up_by_the_name_that_pip_knows(engine: str, package: str) -> None:
+    """A program may be called otherwise than what brings it."""
+    assert distribution(jobs.role("worker", engine)) == package
 
 
 def test_apptainer_does_not_look_at_the_driver() -> None:

@@ -75,7 +75,7 @@ def pageable(make: Callable[..., Any]) -> Callable[..., Any]:
 
 sys.meta_path.insert(0, Modules())
 if not torch.cuda.is_available():
-    torch.cuda.Event = torch.cuda.Stream = Nothing
+    torch.cuda.Event = torch.cuda.Stream = torch.cuda.current_stream = Nothing
     torch.Tensor.pin_memory = lambda tensor, *words, **values: tensor
     for each in MADE:
         setattr(torch, each, pageable(getattr(torch, each)))
