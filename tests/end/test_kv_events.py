@@ -1,15 +1,13 @@
 """KV events of rehearsed recipes behind llm-d: at the one socket all are told of, by the topics that the EPP knows."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
-import zmq
 
 from tests.end.deployment import Deployment
 from tests.llm_d.place import programs
+from tests.llm_d.words import BLOCKS
 from tests.sim.processes import ask
-from tests.sim.sockets import Sockets, heard
 
 MODEL = "MiniMaxAI/MiniMax-M3"
 MOST = 60
@@ -22,36 +20,27 @@ RECIPES = {
 """Recipe → each worker and the port that its topic names."""
 
 
-@pytest.fixture
-def sockets() -> Iterator[Sockets]:
-    made = Sockets()
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_every_endpoint_is_heard(deployment: Deployment, sockets: Sockets, recipe: str) -> None:
+def test_every_endpoint_is_heard(deployment: Deployment, recipe: str) -> None:
     own = deployment.home / "config" / "launch" / "clusters"
     own.mkdir(parents=True)
     image = programs(deployment.home / "llm-d")
     (own / "local.toml").write_text(f'schema = 1\nname = "local"\n[images]\nllm-d = "{image}"\n', encoding="utf-8")
     up = deployment.up(recipe, "--simulate", "--wait")
     assert up.returncode == 0, up.stderr
-    # The EPP's; its stand-in does not listen there.
     told = json.loads((deployment.run / "llm-d" / "epp.json").read_text(encoding="utf-8"))["plugins"]
-    (place,) = (each["parameters"]["kvEventsConfig"]["zmqEndpoint"] for each in told if "precise" in each["type"])
     (renderer,) = (each["parameters"]["vllm"]["url"] for each in told if each["type"] == "token-producer")
     rendered = ask(int(renderer.rpartition(":")[2]), "/v1/completions/render", {"model": MODEL, "prompt": "a b"}).data
     assert len(rendered[0]["token_ids"]) == 2
-    collector = sockets(zmq.SUB, at=place)
-    wanted = {f"kv@127.0.0.1:{port + deployment.shift}@{MODEL}" for port in RECIPES[recipe].values()}
+    ports = (port + deployment.shift for port in RECIPES[recipe].values())
+    wanted = {f'{BLOCKS}{{endpoint="127.0.0.1:{port}",model="{MODEL}"}}' for port in ports}
     found: set[str] = set()
     for number in range(MOST):
         words = " ".join(f"{number}-{word}" for word in range(20))
         answer = ask(8000 + deployment.shift, "/v1/completions", {"model": MODEL, "prompt": words, "max_tokens": 1})
         assert answer.status == 200, answer.body
-        while collector.poll(50):
-            found.add(heard(collector)[0])
+        lines = ask(9090 + deployment.shift, "/metrics").body.decode().splitlines()
+        found = {line.rpartition(" ")[0] for line in lines if line.startswith(BLOCKS)}
         if found == wanted:
             break
     assert found == wanted
