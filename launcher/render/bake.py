@@ -122,6 +122,11 @@ def child(baking: Baking, cluster: Cluster, known: Mapping[str, str], before: tu
     return bound
 
 
+def inside(role: Role) -> tuple[str, ...]:
+    """The words of a container that has the working folder as `/launch`, and is entered by others' means."""
+    return ("sh", f"{pyxis.RUN}/{_preamble(role)}", *_look(role, f"{pyxis.RUN}/{_TELL}", AFTER))
+
+
 def exported(before: bytes, after: bytes) -> Mapping[str, str]:
     """What changed between two environments, but for what a shell itself keeps there."""
     was, now = _variables(before), _variables(after)

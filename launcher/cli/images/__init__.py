@@ -38,7 +38,7 @@ FORMATS = ("json", "github", "gitlab")
 WITH = ("layers", "enroot")
 """`--with`; a test holds it to `execute.images.make.WITH`."""
 
-BAKERS = ("slurm", "apptainer")
+BAKERS = ("slurm", "apptainer", "docker")
 """`bake --with`: who bakes."""
 
 BUILDERS = ("docker", "layers", "apptainer")
@@ -172,8 +172,10 @@ def bake(parser: Parser) -> None:
     parser.add_argument(
         "--role", metavar="NAME", action="append", default=[], help="this role of the recipe alone; may be repeated"
     )
-    words = "`slurm`: a small job on a compute node; `apptainer`: here; default: as the cluster has it"
+    words = "`slurm`: a small job on a compute node; `apptainer`, `docker`: here; default: as the cluster has it"
     choice(parser, "--with", BAKERS, dest="how", help=words)
+    words = "bake by Docker, or what speaks as it does, and push; the tag is ours"
+    parser.add_argument("--push", metavar="REPOSITORY", help=words)
     parser.add_argument("--force", action="store_true", help="bake anew what is there: for newer packages")
     parser.add_argument("--dry-run", action="store_true", help="say what would be baked")
     _cluster(parser)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from importlib import import_module
 from typing import Any
 
 from launcher.cli import arguments
@@ -10,12 +11,14 @@ from launcher.cli.images import ordering, storing
 from launcher.cli.images.ordering import Order
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import aliases, locks
+from launcher.execute.images import aliases, answers, locks
 from launcher.execute.images.baking import Baked, How, Oven
 from launcher.execute.images.failure import Failure
-from launcher.execute.world import World
+from launcher.execute.world import Real, World
 from launcher.images import locking
+from launcher.images.reference import Reference, parse
 from launcher.model.cluster import Cluster
+from launcher.model.site import Site
 from launcher.text.diagnostic import Refused
 
 
@@ -23,10 +26,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Bakes each preamble once, points the aliases at what was made, and says so; nothing of a failed one stays."""
     site = storing.site(args)
     orders = ordering.orders(args, site)
-    store = storing.store(args, site, terminal)
-    oven = Oven(store.world, store, site.cluster, _how(args, site.cluster), terminal.note, terminal.status)
     try:
         with storing.interruptible():
+            oven = _docker(args, site, terminal) if args.push or args.how == "docker" else _oven(args, site, terminal)
             rows = [_row(order, _done(args, oven, order, terminal)) for order in orders]
     except Failure as failure:
         raise _failed(failure) from failure
@@ -36,6 +38,25 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         cells = [(row["alias"], ", ".join(row["roles"]), row["image"], row["state"]) for row in rows]
         terminal.say(table(("alias", "roles", "image", ""), cells, color=terminal.color_out))
     return 0
+
+
+def _oven(args: argparse.Namespace, site: Site, terminal: Terminal) -> Oven:
+    store = storing.store(args, site, terminal)
+    return Oven(store.world, store, site.cluster, _how(args, site.cluster), terminal.note, terminal.status)
+
+
+def _docker(args: argparse.Namespace, site: Site, terminal: Terminal) -> Any:
+    """What bakes by Docker, whose client takes long to import. Raises Usage and Failure."""
+    if args.push is None or args.how not in (None, "docker"):
+        raise Usage("Docker pushes what it bakes: `--with docker` and `--push REPOSITORY` go together")
+    goal = parse(args.push)
+    if not isinstance(goal, Reference) or goal.digest or goal.tag not in (None, "latest"):
+        raise Usage(f"`--push` takes a repository, not `{args.push}`", advice="its tag tells what was baked")
+    world = Real()
+    daemon = import_module("launcher.execute.images.daemon").connect(world)
+    registry = answers.registry(frozenset(site.cluster.plain_http))
+    make = import_module("launcher.execute.images.docking").Dock
+    return make(world, daemon, registry, site.cluster, goal, terminal.note, terminal.status)
 
 
 def _how(args: argparse.Namespace, cluster: Cluster) -> How:
@@ -49,12 +70,12 @@ def _how(args: argparse.Namespace, cluster: Cluster) -> How:
     return how
 
 
-def _done(args: argparse.Namespace, oven: Oven, order: Order, terminal: Terminal) -> Baked | str:
+def _done(args: argparse.Namespace, oven: Any, order: Order, terminal: Terminal) -> Baked | str:
     """What was baked; where nothing is to be done, the path that it would have."""
     role = order.roles[0]
     if args.dry_run:
         return str(oven.path(role, order.base, order.setup))
-    baked = oven.bake(role, order.base, order.setup, again=args.force)
+    baked: Baked = oven.bake(role, order.base, order.setup, again=args.force)
     _point(args, oven.world, order, baked, terminal)
     _relock(args, oven.world, order, terminal)
     return baked
@@ -63,13 +84,13 @@ def _done(args: argparse.Namespace, oven: Oven, order: Order, terminal: Terminal
 def _point(args: argparse.Namespace, world: World, order: Order, baked: Baked, terminal: Terminal) -> None:
     """Lets the alias mean what was baked, unless it does."""
     env = [f"{name}={value}" for name, value in baked.env.items()]
-    told = {"image": str(baked.path), "base": order.base, "setup": order.setup, "env": env}
-    entry = {order.key: str(baked.path), "versions": order.image.versions, "baked": told}
-    if order.image.baked is not None and order.image.baked.model_dump() == told and order.current == str(baked.path):
+    told = {"image": baked.image, "base": order.base, "setup": order.setup, "env": env}
+    entry = {order.key: baked.image, "versions": order.image.versions, "baked": told}
+    if order.image.baked is not None and order.image.baked.model_dump() == told and order.current == baked.image:
         return
     goal = aliases.target(world, arguments.cluster(args))
     aliases.change(world, goal, order.alias, entry, terminal.note)
-    terminal.note(f"`{order.alias}` is `{baked.path}` in `{goal.file}`")
+    terminal.note(f"`{order.alias}` is `{baked.image}` in `{goal.file}`")
     for other in order.others:
         terminal.note(f"role `{other}` has the same alias, and starts from that image too")
 
@@ -94,7 +115,7 @@ def _row(order: Order, done: Baked | str) -> dict[str, Any]:
         "alias": order.alias,
         "roles": [role.name for role in order.roles],
         "base": order.base,
-        "image": str(done.path) if isinstance(done, Baked) else done,
+        "image": done.image if isinstance(done, Baked) else done,
         "setup": order.setup,
         "exports": sorted(done.env) if isinstance(done, Baked) and made else [],
         "state": state,

@@ -50,9 +50,9 @@ How = Literal["slurm", "apptainer"]
 
 @dataclass(frozen=True)
 class Baked:
-    """An image file with a preamble in it. `env` is what that exported; `made` tells whether it was made just now."""
+    """An image with a preamble in it, as an alias has it. `env` is what that exported; `made` whether just now."""
 
-    path: Path
+    image: str
     env: Mapping[str, str]
     made: bool
 
@@ -90,7 +90,7 @@ class Oven:
             return not (again and not done) and self.store.good(path) and "env" in facts(path)
 
         self.store.once(path, f"baking {role.image}", make, good)
-        return Baked(path, facts(path)["env"], bool(done))
+        return Baked(str(path), facts(path)["env"], bool(done))
 
     def file(self, text: str) -> str:
         """The image as a file, fetched into the store where it is a registry's. Raises Failure and OSError."""
@@ -139,9 +139,10 @@ class Oven:
             for each in words.files(baking, self.cluster):
                 files.write(str(work / each.path), (each.text or "").encode(), 0o600)
             self._run(baking, name)
-            env = self._exported(role, work)
-            kept = {"base": text, "setup": setup, "env": env, "arch": self.cluster.arch or ""}
-            self.store.publish(Path(baking.out), path, kept)
+            looks = ((work / name).read_bytes() for name in (words.BEFORE, words.AFTER))
+            env = kept(self.world, role, *looks)
+            told = {"base": text, "setup": setup, "env": env, "arch": self.cluster.arch or ""}
+            self.store.publish(Path(baking.out), path, told)
         finally:
             _clear(work)
 
@@ -152,7 +153,7 @@ class Oven:
         where = "in a job" if self.how == "slurm" else "on this machine"
         self.told(f"baking `{baking.role.image}` with the preamble of `{baking.role.name}`, {where}")
         env = self._environment(child, baking.folder)
-        hidden = self._secrets(baking.role)
+        hidden = secrets(self.world, baking.role)
 
         def hear(line: str) -> None:
             self.progress(job.hidden(line, hidden))
@@ -162,54 +163,52 @@ class Oven:
                 job.cancel(self.world, name)
 
         ended = job.run(child.argv, env, hear, end)
-        self._judge(baking, ended, hidden)
+        folder, looks = Path(baking.folder), (words.BEGUN, words.BEFORE, words.AFTER)
+        judged(baking.role, ended, frozenset(name for name in looks if (folder / name).exists()), hidden)
+        if self.cluster.runtime == "pyxis" and not any(line.strip().startswith(SAVED) for line in ended.lines):
+            failed = [line for line in ended.lines if "export" in line or "[ERROR]" in line]
+            raise Failure("faulty", f"pyxis did not save the root: {'; '.join(failed)}", "is the disk full?")
 
     def _environment(self, child: Child, folder: str) -> Mapping[bytes, bytes]:
         own = {os.fsencode(key): os.fsencode(value) for key, value in self.world.environ.items()}
         return environment(child, (*INHERIT, *self.cluster.inherit), folder, own)
 
-    def _judge(self, baking: Baking, ended: Ended, secrets: list[str]) -> None:
-        """Raises Failure unless everything tells that the image is whole."""
-        folder, role = Path(baking.folder), baking.role
-        said = [job.hidden(line, secrets) for line in ended.lines]
-        last = "; ".join(line for line in said[-4:] if line.strip())
-        begun = (folder / words.BEGUN).exists()
-        if ended.exit != 0:
-            job.refused(said, begun=begun)
-        if not begun:
-            raise Failure("faulty", f"the container of `{role.image}` did not start: {last or 'nothing was said'}")
-        if ended.exit != 0 or not (folder / words.AFTER).exists():
-            why = f"ended with exit code {ended.exit}" if ended.exit else "ended before its end, without an error"
-            raise Failure(
-                "faulty", f"the preamble of `{role.name}` {why}: {last or 'it said nothing'}", "nothing was changed"
-            )
-        if self.cluster.runtime == "pyxis" and not any(line.strip().startswith(SAVED) for line in ended.lines):
-            failed = [line for line in said if "export" in line or "[ERROR]" in line]
-            raise Failure("faulty", f"pyxis did not save the root: {'; '.join(failed) or last}", "is the disk full?")
 
-    def _exported(self, role: Role, work: Path) -> Mapping[str, str]:
-        """What the preamble exported. Raises Failure for what may not be kept, or cannot be."""
-        before, after = ((work / name).read_bytes() for name in (words.BEFORE, words.AFTER))
-        found = words.exported(before, after)
-        gone = words.taken(before, after)
-        if gone:
-            names = ", ".join(f"`{name}`" for name in gone)
-            message = f"the preamble of `{role.name}` unsets {names}, which an image cannot"
-            raise Failure("faulty", message, "leave that out of it")
-        for name, value in found.items():
-            with suppress(UnicodeEncodeError):
-                value.encode()
-                if not any(secret in value for secret in self._secrets(role)):
-                    continue
-                message = f"the preamble of `{role.name}` exports `{name}` with a value of `env_from` in it"
-                raise Failure("faulty", message, f"`unset {name}` at its end: nobody wants a secret in an image")
+def judged(role: Role, ended: Ended, looks: frozenset[str], hidden: list[str]) -> None:
+    """Raises Failure unless the preamble ran to its end; `looks` are those at the environment that there are."""
+    said = [job.hidden(line, hidden) for line in ended.lines]
+    last = "; ".join(line for line in said[-4:] if line.strip())
+    begun = words.BEGUN in looks
+    if ended.exit != 0:
+        job.refused(said, begun=begun)
+    if not begun:
+        raise Failure("faulty", f"the container of `{role.image}` did not start: {last or 'nothing was said'}")
+    if ended.exit != 0 or words.AFTER not in looks:
+        why = f"ended with exit code {ended.exit}" if ended.exit else "ended before its end, without an error"
+        message = f"the preamble of `{role.name}` {why}: {last or 'it said nothing'}"
+        raise Failure("faulty", message, "nothing was changed")
+
+
+def kept(world: World, role: Role, before: bytes, after: bytes) -> Mapping[str, str]:
+    """What the preamble exported. Raises Failure for what may not be kept, or cannot be."""
+    found, gone = words.exported(before, after), words.taken(before, after)
+    if gone:
+        names = ", ".join(f"`{name}`" for name in gone)
+        message = f"the preamble of `{role.name}` unsets {names}, which an image cannot"
+        raise Failure("faulty", message, "leave that out of it")
+    for name, value in found.items():
+        if any(secret in value for secret in secrets(world, role)):
+            message = f"the preamble of `{role.name}` exports `{name}` with a value of `env_from` in it"
+            raise Failure("faulty", message, f"`unset {name}` at its end: nobody wants a secret in an image")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise Failure("faulty", f"the preamble of `{role.name}` exports `{name}`, which is not UTF-8")
-        return found
+    return found
 
-    def _secrets(self, role: Role) -> list[str]:
-        """Values that come from the submitting shell; what is as short as `1` or `true` is no secret."""
-        values = (self.world.environ.get(key, "") for key in role.env_from)
-        return [value for value in values if len(value) >= SECRET]
+
+def secrets(world: World, role: Role) -> list[str]:
+    """Values that come from the submitting shell; what is as short as `1` or `true` is no secret."""
+    values = (world.environ.get(key, "") for key in role.env_from)
+    return [value for value in values if len(value) >= SECRET]
 
 
 def _clear(work: Path) -> None:

@@ -94,14 +94,14 @@ class Daemon:
                     told(line)
                 if "error" in event:
                     raise BuildFailed(_line(event["error"]), words, tuple(said[-_LAST:]))
-        found = oci.architecture(self._asked(lambda: self.api.inspect_image(order.name))["Architecture"])
+        found = oci.architecture(self.asked(lambda: self.api.inspect_image(order.name))["Architecture"])
         if found != order.arch:
             raise Failure("platform", f"{self.name} built for {found}, and {order.arch} is wanted")
 
     def push(self, name: str, goal: Reference, login: Login | None, told: Told) -> None:
         """Pushes the image under the tag of `goal`. Raises Failure."""
         repository = f"{goal.registry}/{goal.repository}"
-        self._asked(lambda: self.api.tag(name, repository, goal.tag))
+        self.asked(lambda: self.api.tag(name, repository, goal.tag))
         self._followed(
             lambda: self.api.push(repository, goal.tag, stream=True, decode=True, auth_config=_auth(login)), told
         )
@@ -109,7 +109,7 @@ class Daemon:
     def save(self, name: str, out: Path) -> None:
         """The image as `docker save` has it. Raises Failure and OSError."""
         with out.open("wb") as file:
-            for piece in self._asked(lambda: self.api.get_image(name)):
+            for piece in self.asked(lambda: self.api.get_image(name)):
                 file.write(piece)
 
     def _followed(self, begin: Callable[[], Iterator[Mapping[str, Any]]], told: Told = lambda text: None) -> None:
@@ -124,7 +124,8 @@ class Daemon:
         except (APIError, requests.RequestException) as error:
             raise _broken(self.name, error) from error
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
+    def asked(self, call: Callable[[], Any]) -> Any:
+        """What the daemon answers. Raises Failure."""
         try:
             return call()
         except (APIError, requests.RequestException) as error:
