@@ -58,6 +58,10 @@ An import wants room for the layers of the image and for the file made from them
 The preamble failed, or ended the shell before its own end; the container did not start; pyxis did not save the root
 (its failures to do so end well: what it said and the file tell). The message has what was said last. Nothing is kept
 of it, and the alias means what it did. Exit code 4.""",
+    "bake-built": """A preamble is to be baked into an image that is built
+
+What an image of a definition (`build = "NAME"`) has in it is said by its `Containerfile`: what a preamble does belongs
+there. Exit code 3.""",
     "bake-twice": """Two preambles for one image alias
 
 An alias can be baked with one preamble at a time: roles with different ones need aliases of their own. Exit code 3.""",

@@ -59,6 +59,10 @@ def orders(args: argparse.Namespace, site: Site) -> list[Order]:
 
 def _add(found: dict[str, Order], role: Role, job: Job, site: Site, lock: Path) -> None:
     image = site.cluster.images[role.image or ""]
+    if image.build is not None:
+        message = f"the image of `{role.name}` is built from the definition `{image.build}`"
+        advice = f"let `images/{image.build}/Containerfile` do what its preamble does, and `launch images build` it"
+        raise Refused([Diagnostic("bake-built", message, role.place("setup"), help=advice)])
     key, current = image.key(site.cluster.arch), image.meant(site.cluster.arch)
     if key is None or current is None or role.image is None or role.preamble is None:
         return  # linking has refused it

@@ -137,3 +137,52 @@ def test_a_failure_pushes_nothing(tmp_path: Path, served: Served, host: str) -> 
     assert httpx.get(f"http://{served.host}/v2/b/none/tags/list").status_code == 404
     assert launch(*words, "--with", "docker").returncode == 2
     assert launch(*words, "--push", f"{served.host}/b/none:2").returncode == 2
+
+
+LOCK = f"""\
+schema = 1
+
+[[image]]
+cluster = "built"
+alias = "tiny"
+arch = "x86_64"
+reference = "/images/tiny.sqsh"
+size = 1
+build = "{"0" * 64}"
+base = "docker.io/library/python:3.12"
+"""
+
+TWICE = """
+[roles.other]
+manifest = "tool"
+setup = "echo other"
+"""
+
+
+@pytest.mark.parametrize(
+    ("images", "more", "status", "said"),
+    [
+        (
+            'tiny = { build = "smg" }',
+            "",
+            3,
+            "error[bake-built]: the image of `tool` is built from the definition `smg`",
+        ),
+        ('tiny = "/i/x.sqsh"', TWICE, 3, "error[bake-twice]: roles `tool` and `other` have the image alias `tiny`"),
+        ('tiny = "dockerd://x"', "", 4, "error[bake-failed]: `dockerd://x` is in a daemon's store on the nodes"),
+        ('tiny = "/nowhere/x.sqsh"', "", 4, "no compute node could be asked for `/nowhere/x.sqsh`"),
+    ],
+)
+def test_what_cannot_be_baked(tmp_path: Path, images: str, more: str, status: int, said: str) -> None:
+    launch = Program(tmp_path)
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests/tool.toml").write_text(TOOL)
+    (tmp_path / "r.toml").write_text(RECIPE + more)
+    name = "built" if "build" in images else "site"
+    (tmp_path / "site.toml").write_text(
+        f'schema = 1\nname = "{name}"\nruntime = "pyxis"\narch = "x86_64"\n[store]\npath = "{tmp_path}/store"\n'
+        f'[images]\nsim = "/i/sim.sqsh"\n{images}\n'
+    )
+    (tmp_path / "launch.lock").write_text(LOCK)
+    done = launch("images", "bake", "r.toml", "--cluster", "./site.toml", env={"PATH": str(tmp_path)})
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
