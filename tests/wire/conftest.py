@@ -14,12 +14,12 @@ from tests.end.environments import ROOT, environment
 from tests.sim.processes import Answer, ask
 
 MODEL = Path(__file__).with_name("model.py")
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds: vLLM loads for 15 s where nobody else works, and for minutes where others do."""
 
 
 class Wire(Deployment):
-    """A deployment of one of the two engines, on nodes of one GPU each where a layout wants several."""
+    """A deployment of one of the two engines, on nodes of one GPU each unless a layout wants more."""
 
     def __init__(self, home: Path, shift: int, *, real: bool) -> None:
         super().__init__(home, shift)
@@ -30,15 +30,18 @@ class Wire(Deployment):
         text = f'schema = 1\nname = "local"\nnode = {{ gpus = 1 }}\nnodes = 4\n{images}'
         (folder / "local.toml").write_text(text, encoding="utf-8")
 
-    def deploy(self, text: str, *words: str, experts: int = 0) -> None:
-        """Ready with the roles, router and flags of `text`, or the test fails."""
+    def deploy(self, text: str, *words: str, experts: int = 0, gpus: int = 1) -> None:
+        """Ready with the roles, router and flags of `text` on nodes of `gpus` GPUs, or the test fails."""
+        cluster = self.home / "config" / "launch" / "clusters" / "local.toml"
+        shaped = cluster.read_text(encoding="utf-8").replace("{ gpus = 1 }", f"{{ gpus = {gpus} }}")
+        cluster.write_text(shaped, encoding="utf-8")
         model = self.home / "model"
         if self.real:
             python = environment("vllm") / "bin" / "python"
             subprocess.run([python, MODEL, model, str(experts)], check=True)
         base = f'schema = 1\nextends = "{ROOT}/recipes/local/vllm-cpu.toml"\nname = "wire"\ndefaults.gpus = 1\n'
         recipe = self.recipe(f'{base}model.path = "{model}"\n{text}')
-        up = self.begin(recipe, "--wait", *words, *(() if self.real else ("--simulate",)))
+        up = self.begin(recipe, "--wait", f"--timeout={PATIENCE:g}s", *words, *(() if self.real else ("--simulate",)))
         code, out, err = ended(up, PATIENCE)
         assert code == 0, out + err
 
@@ -65,9 +68,13 @@ class Wire(Deployment):
             found[group["labels"]["step"]] = sum(kept)
         return found
 
+    def endpoints(self) -> dict[str, str]:
+        """Where each worker is called: its name → host and port."""
+        listed = json.loads((self.run / "workers.json").read_text(encoding="utf-8"))["workers"]
+        return {each["name"]: each["url"].partition("://")[2] for each in listed}
+
     def scraped(self) -> list[Any]:
         """The groups of workers in the file that Prometheus reads."""
-
         groups = json.loads((self.run / "scrape.json").read_text(encoding="utf-8"))
         return [group for group in groups if group["labels"]["role"] not in ("router", "epp", "envoy")]
 

@@ -3,23 +3,29 @@
 import os
 import re
 import signal
+import time
 
 import pytest
 
 from tests.end.deployment import until
-from tests.wire.conftest import PATIENCE, Wire
+from tests.sim.processes import ask
+from tests.wire.conftest import PATIENCE, Wire, lines
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
 
 ONE = "roles.worker = { %s }\n"
+HALVES = 'defaults.kv = "nixl"\nroles.prefill = {}\nroles.decode = {}\nrouter = { kind = "%s" }\n'
+TURNS = 'router = { kind = "%s", flags = { policy = "round_robin" } }\n'
 SERVED = "vllm:request_success_total"
 MOST = 40
+LONG = " ".join(["one two three four five"] * 13)
+"""More than a block: what fills none may be computed again, and no event tells of it."""
 
 
 def shared(wire: Wire, count: int) -> None:
     """Every one of `count` workers has served a request."""
-    for _ in range(MOST):
-        wire.answer()
+    for number in range(MOST):
+        wire.answer(f"{number} {LONG}")
         served = wire.counted(SERVED)
         if all(served.values()):
             break
@@ -33,9 +39,28 @@ def down(wire: Wire) -> None:
     assert wire.outcome()["exit"] == 0
 
 
+def dies_unnoticed(wire: Wire, step: str) -> None:
+    """Once a step is dead every `/health` that is left goes on saying 200; the run ends for that step's sake."""
+    supervisor = wire.pid("supervisor")
+    # So that there is time to look.
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        os.kill(wire.pid(step), signal.SIGKILL)
+        end = time.monotonic() + 2
+        left = [place.rpartition(":") for name, place in wire.endpoints().items() if name != step]
+        while time.monotonic() < end:
+            assert [ask(int(port), "/health", host=host).status for host, _, port in left] == [200] * len(left)
+            time.sleep(0.1)
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    until(lambda: wire.seen("end"), "the end of the run", PATIENCE)
+    assert wire.outcome()["exit"] == 7
+    assert wire.outcome()["first"]["step"] == step
+
+
 @pytest.mark.parametrize("router", ["vllm-router", "smg"])
 def test_aggregate(wire: Wire, router: str) -> None:
-    wire.deploy(ONE % "replicas = 2" + f'router = {{ kind = "{router}", flags = {{ policy = "round_robin" }} }}\n')
+    wire.deploy(ONE % "replicas = 2" + TURNS % router)
     answer = wire.answer()
     assert answer["usage"]["completion_tokens"] == 8
     chat = {"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, "stream": True}
@@ -47,49 +72,73 @@ def test_aggregate(wire: Wire, router: str) -> None:
 
 def test_prefill_and_decode(wire: Wire) -> None:
     """Decode fetches every token of the prompt from prefill, over NIXL."""
-    halves = 'defaults.kv = "nixl"\nroles.prefill = {}\nroles.decode = {}\nrouter = { kind = "vllm-router" }\n'
-    wire.deploy(halves, "--unset", "roles.worker")
+    wire.deploy(HALVES % "vllm-router", "--unset", "roles.worker")
     before = wire.counted("vllm:external_prefix_cache_hits_total")
-    # More than a block: what fills none may be computed again.
-    answer = wire.answer(" ".join(["one two three four five"] * 13))
+    answer = wire.answer(LONG)
     after = wire.counted("vllm:external_prefix_cache_hits_total")
     assert after["decode-0"] - before["decode-0"] == answer["usage"]["prompt_tokens"] > 32
     assert after["prefill-0"] == before["prefill-0"]
     down(wire)
 
 
-@pytest.mark.parametrize("wire", ["vllm"], indirect=True)
+# Over gRPC there are no metrics, but the log has what the worker counts: the share that came from elsewhere, of all the
+# tokens that were not cached here.
+FETCHED = {True: r"External prefix cache hit rate: ([0-9.]+)%", False: r'"Generate" (.*)'}
+ALL = {True: "100.0", False: "decode:handed-over"}
+
+
 def test_prefill_and_decode_over_grpc(wire: Wire) -> None:
-    """Behind SMG: decode fetches what prefill computed. Over gRPC there are no metrics, but a log of the transfers."""
-    halves = 'defaults.kv = "nixl"\nroles.prefill = {}\nroles.decode = {}\nrouter = { kind = "smg" }\n'
-    wire.deploy(f"{halves}defaults.flags.grpc = true\n", "--unset", "roles.worker")
-    answer = wire.answer(" ".join(["one two three four five"] * 13))
-    assert answer["usage"]["completion_tokens"] == 8
+    """Behind SMG: decode fetches every token of every prompt."""
+    # The servicer would compute 35 prompts of its own, for half a minute and more.
+    own = 'defaults.flags.grpc = true\ndefaults.env.SMG_VLLM_SERVICER_WARMUP = "off"\n'
+    wire.deploy(HALVES % "smg" + own, "--unset", "roles.worker")
+    for words in (LONG, f"six {LONG}"):
+        answer = wire.answer(words)
+        assert answer["usage"]["completion_tokens"] == 8
+        assert answer["usage"]["prompt_tokens"] > 32
+    chat = {"model": "tiny", "messages": [{"role": "user", "content": f"seven {LONG}"}], "max_tokens": 4}
+    assert len(wire.request("/v1/chat/completions", {**chat, "stream": True}).events) > 1
     log = wire.run / "logs" / "decode-0.log"
-    said = re.compile(r"KV Transfer metrics: Num successful transfers=[1-9]")
-    until(lambda: said.search(log.read_text(encoding="utf-8", errors="replace")), "a transfer", PATIENCE)
+
+    def fetched() -> list[str]:
+        return re.findall(FETCHED[wire.real], log.read_text(encoding="utf-8", errors="replace"))
+
+    until(fetched, "a word of what was fetched", PATIENCE)
+    assert set(fetched()) == {ALL[wire.real]}
     assert wire.scraped() == []
     down(wire)
 
 
 def test_a_server_for_each_rank(wire: Wire) -> None:
-    """Each data-parallel rank is an endpoint, and has its share."""
+    """Each data-parallel rank is an endpoint, and has its share; one that dies ends the run."""
     flags = "flags = { data-parallel-size = 2, data-parallel-external-lb = true }, gpus = 2"
-    wire.deploy(ONE % flags + 'router = { kind = "smg", flags = { policy = "round_robin" } }\n', experts=2)
+    wire.deploy(ONE % flags + TURNS % "smg", experts=2)
     shared(wire, 2)
+    dies_unnoticed(wire, "worker-0-rank1")
+
+
+def test_ranks_of_one_server(wire: Wire) -> None:
+    """One API for ranks on one node, which vLLM balances itself."""
+    wire.deploy(ONE % "flags = { data-parallel-size = 2 }, gpus = 2", gpus=2)
+    (group,) = wire.scraped()
+    host, _, port = group["targets"][0].rpartition(":")
+    for _ in range(MOST):
+        wire.answer()
+        text = ask(int(port), "/metrics", host=host).body.decode()
+        served = {name for name, value in lines(text) if name.partition("{")[0] == SERVED and value}
+        if all(any(f'engine="{rank}"' in name for name in served) for rank in (0, 1)):
+            break
+    assert {rank for rank in (0, 1) if any(f'engine="{rank}"' in name for name in served)} == {0, 1}
     down(wire)
 
 
 def test_ranks_on_two_nodes(wire: Wire) -> None:
-    """One API for the ranks of two nodes; a follower that dies ends the run, whatever `/health` says."""
+    """One API for the ranks of two nodes; a follower that dies ends the run."""
     wire.deploy(ONE % "flags = { data-parallel-size = 2 }, gpus = 2")
     for _ in range(4):
         wire.answer()
     assert wire.counted(SERVED)["worker-0"] >= 4
-    os.kill(wire.pid("worker-0-rank1"), signal.SIGKILL)
-    until(lambda: wire.seen("end"), "the end of the run", PATIENCE)
-    assert wire.outcome()["exit"] == 7
-    assert wire.outcome()["first"]["step"] == "worker-0-rank1"
+    dies_unnoticed(wire, "worker-0-rank1")
 
 
 def test_one_rank_on_two_nodes(wire: Wire) -> None:
