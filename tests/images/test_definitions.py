@@ -62,6 +62,14 @@ def test_versions_are_those_whose_flags_are_known(name: str) -> None:
             assert tomllib.loads(manifest.read_text())["program"]["version"] == version
 
 
+def test_what_the_simulated_engine_imports_is_what_it_was_tried_with() -> None:
+    """Each argument is a distribution, of the version that the tests run with."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    for name, version in definition("sim").args.items():
+        assert pinned[name.removesuffix("_VERSION").lower().replace("_", "-")] == version
+
+
 def test_each_role_that_is_built_has_its_programs() -> None:
     """What role manifests call by its name on `PATH` is copied there."""
     copied = {target.rpartition("/")[2] for name in NAMES for _, _, target in definition(name).copies}

@@ -18,8 +18,10 @@ PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
 
 def pushed(served: Served, which: Image, name: str = "base", tag: str = "1") -> str:
     """The image in the registry; its reference."""
-    # Without a line of history for the layer podman does not build upon it.
-    made = oci.image([layer(image.root(which))], config={"Env": [PATH]}, dialect="docker", history=("made by hand",))
+    layers = [layer(image.root(which)), *([libraries()] if which.python else [])]
+    # Without a line of history for each layer podman does not build upon it.
+    history = ["made by hand"] * len(layers)
+    made = oci.image(layers, config={"Env": [PATH]}, dialect="docker", history=history)
     served.pusher.push(name, tag, made, dialect="docker")
     return f"{served.host}/{name}:{tag}"
 
@@ -29,6 +31,16 @@ def layer(root: Path) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         archive.add(root, ".")
+    return buffer.getvalue()
+
+
+def libraries() -> bytes:
+    """A layer with what every wheel may count on (PEP 600): our images have only what is in them needs."""
+    folder = next(Path("/usr/lib").glob("*-linux-gnu/libc.so.6")).parent
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as archive:
+        for name in ("libdl.so.2", "librt.so.1", "libpthread.so.0", "libm.so.6", "libgcc_s.so.1", "libutil.so.1"):
+            archive.add(folder / name, f"usr/lib/{folder.name}/{name}")
     return buffer.getvalue()
 
 

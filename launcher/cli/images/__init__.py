@@ -115,7 +115,7 @@ def matrix(parser: Parser) -> None:
 def build(parser: Parser) -> None:
     """`launch images build`."""
     parser.add_argument(
-        "names", metavar="NAME", nargs="+", help="a definition (`launch config ls` lists them), or an alias that is one"
+        "alias", metavar="NAME", nargs="+", help="a definition (`launch config ls` lists them), or an alias that is one"
     )
     _cluster(parser)
     choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says, else this machine's")

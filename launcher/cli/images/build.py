@@ -39,7 +39,7 @@ class Wanted:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Prints what came of each; one that fails ends it, with exit code 4."""
     site = storing.site(args)
-    wanted = [_wanted(word, args, site) for word in args.names]
+    wanted = [_wanted(word, args, site) for word in args.alias]
     if args.adopt and site.cluster.runtime == "none":
         raise Usage(f"cluster `{site.cluster.name}` starts no containers", advice="`--cluster` names one that does")
     world = Real()
@@ -125,7 +125,7 @@ def _goals(order: Order, args: argparse.Namespace) -> Iterator[Reference]:
         found = building.goals(args.push, order.definition.name, tags)
     except ValueError as error:
         raise Usage(f"`--push`: {error}", advice="`ghcr.io/me`, or `ghcr.io/me/smg:1.13.0`") from error
-    if len(args.names) > 1 and not building.place(args.push):
+    if len(args.alias) > 1 and not building.place(args.push):
         raise Usage("several images cannot have one reference", advice="`--push ghcr.io/me`")
     yield from found
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from launcher.cli.guard import Usage
 from launcher.cli.images import storing
+from launcher.cli.images.builds import Builds
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import locks
 from launcher.execute.images.store import Store, Stored
@@ -19,6 +20,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kept = _locked(args) if args.keep_locked else frozenset[str]()
     kept |= {text for image in site.cluster.images.values() if (text := image.meant(site.cluster.arch))}
     kept |= {image.baked.base for image in site.cluster.images.values() if image.baked}
+    built = Builds.of(site, args.lock)
+    kept |= {each.reference for alias in site.cluster.images for each in built.found(alias)}
     for path in store.left():
         if args.dry_run or store.clear(path):
             terminal.say(str(path))

@@ -55,6 +55,8 @@ def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, 
             source = None
         if isinstance(source, Reference):
             found.append((alias, source))
+        elif args.alias and site.cluster.images[alias].build:
+            raise storing.definition(alias, site)
         elif args.alias:
             raise Usage(f"`{alias}` is no image of a registry: `{text}`")
     return found

@@ -87,9 +87,17 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, old)
 
 
+def definition(alias: str, found: Site) -> Usage:
+    """What is said where an alias that is a definition is taken for one of a registry."""
+    advice = f"`launch images build {alias} --cluster {found.cluster.name}` makes its file"
+    return Usage(f"`{alias}` is a definition, no image of a registry", advice=advice)
+
+
 def meant(word: str, found: Site, arch: str | None) -> Reference:
     """The registry reference that an alias, or the word itself, is. Raises Usage for what is none."""
     image = found.cluster.images.get(word)
+    if image is not None and image.build is not None:
+        raise definition(word, found)
     text = image.meant(arch) if image else word
     try:
         source = reference.parse(text or word)

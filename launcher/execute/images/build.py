@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from launcher.execute.definitions import files
+from launcher.execute.held import held
 from launcher.execute.images import saved
 from launcher.execute.images.assemble import Assembly
 from launcher.execute.images.built import Built
@@ -160,12 +161,20 @@ class Builds:
 
 
 @contextmanager
-def workplace(folder: Path | None) -> Iterator[Path]:
-    """A folder for what a build needs on the way: in the store, which has room, else where temporary files are."""
+def workplace(world: World, folder: Path | None) -> Iterator[Path]:
+    """A folder for what a build needs on the way: in the store, which has room, else where temporary files are.
+
+    One that a killed build left is taken away by `prune`: nobody holds its lock.
+    """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=folder) as place:
-        yield Path(place)
+    with tempfile.TemporaryDirectory(prefix=".build-", suffix=".layers", dir=folder) as place:
+        lock = Path(place).with_suffix(".lock")
+        try:
+            with held(world, lock, "building", 0.0):
+                yield Path(place)
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def staged(order: Order, place: Path) -> None:

@@ -74,7 +74,7 @@ class Making:
             self.builds.told(f"`{order.definition.name}` is built already: {there.reference}")
             return Made(order, there.base or "", fresh=False, file=there.reference)
         base = self.builds.base(order)
-        with workplace(self.store.folder if self.store else None) as work:
+        with workplace(self.world, self.store.folder if self.store else None) as work:
             if order.builder == "apptainer":
                 return self._sif(order, base, work)
             if order.builder == "layers":

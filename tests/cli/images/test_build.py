@@ -13,7 +13,8 @@ import pytest
 
 from tests.cli.images.project import CONTAINERFILE, TOOL, Place
 from tests.cli.program import Program
-from tests.testbed import apptainer, oci
+from tests.testbed import apptainer, bases, oci
+from tests.testbed.bases import PYTHON
 from tests.testbed.registry import Served
 
 DEFINITION = """\
@@ -76,10 +77,13 @@ def test_a_step_that_fails_is_shown(place: Place, host: str) -> None:
 
 
 def test_one_of_ours(place: Place, host: str) -> None:
-    """The shipped `sim`, which is its base and labels, built and pushed as it is."""
+    """The shipped `sim`, upon a Python of ours and from wheels, built and pushed."""
     place.env = {"DOCKER_HOST": host}
     place.site("", runtime="none", store=False)
-    words = f"build sim --base {place.base} --network none --push {place.served.host}/ours --json"
+    base = bases.pushed(place.served, PYTHON, "python")
+    args = tomllib.loads((Path(__file__).parents[3] / "images" / "sim" / "image.toml").read_text())["args"]
+    wheels = bases.wheels(*(f"{name.removesuffix('_VERSION').lower()}=={value}" for name, value in args.items()))
+    words = f"build sim --base {base} --wheels {wheels} --network none --push {place.served.host}/ours --json"
     status, out, err = place.images(words)
     assert status == 0, err
     (made,) = json.loads(out)["images"]

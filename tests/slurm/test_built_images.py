@@ -1,0 +1,50 @@
+"""A role started from an image that `launch images build` made of a shipped definition, by the real Docker."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.slurm import containers
+from tests.slurm.containers import over
+from tests.slurm.deployment import RECIPE, Site
+from tests.testbed import bases, daemon, registry
+from tests.testbed.bases import PYTHON
+from tests.testbed.bed import Bed
+
+
+def defined(site: Site, base: str) -> None:
+    """The cluster's alias `smg` is the definition now, upon `base`, and there is a store."""
+    lines = site.file.read_text().splitlines()
+    lines = [
+        f'smg = {{ build = "smg", args = {{ BASE = "{base}" }} }}' if line.startswith("smg = ") else line
+        for line in lines
+    ]
+    site.file.write_text("\n".join([*lines, "[store]", f'path = "{site.folder}/store"', ""]))
+
+
+def build(site: Site, host: str) -> None:
+    """Where Docker is, which no node of the testbed is."""
+    words = [sys.executable, "-m", "launcher", "images", "build", "smg", "--cluster", str(site.file)]
+    words += ["--wheels", str(bases.wheels("smg==1.13.0")), "--network", "none"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(site.folder), "DOCKER_HOST": host}
+    done = subprocess.run(words, cwd=site.folder, env=env, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_router_of_a_run_is_one_that_was_built(contained: Bed, tmp_path_factory: pytest.TempPathFactory) -> None:
+    site = containers.site(contained, "pyxis")
+    with (
+        registry.registry(tmp_path_factory.mktemp("registry")) as served,
+        daemon.docker(tmp_path_factory.mktemp("docker")) as host,
+    ):
+        defined(site, bases.pushed(served, PYTHON))
+        told = site.launch("check", site.recipe(RECIPE), status=4).stdout
+        assert "error[image-not-built]: image alias `smg` is the definition `smg`" in told
+        build(site, host)
+    (made,) = (site.folder / "store").glob("smg-*.sqsh")
+    assert f"--container-image={made}" in site.launch("render", site.recipe(RECIPE)).stdout
+    run = site.up(text=RECIPE)
+    assert run.ask()
+    over(run)
