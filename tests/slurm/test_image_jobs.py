@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,6 +163,20 @@ def test_failures_are_told(site: Site) -> None:
     away = ["env", f"PATH={Path(sys.executable).parent}", f"LAUNCH_CLUSTER={site.file}", LAUNCH, *words]
     done = site.bed.run(away)
     assert (done.returncode, "`srun` cannot be run" in done.stderr) == (5, True)
+
+
+def test_a_file_that_only_nodes_see_is_locked(site: Site) -> None:
+    whole = image.squashfs(image.TINY)
+    site.bed.srun("--nodes=2", "cp", str(whole), "/tmp/only.sqsh")
+    rewrite(site, "[images]", '[images]\nonly = { reference = "/tmp/only.sqsh", where = "compute" }')
+    rewrite(site, 'runtime = "pyxis"', 'runtime = "pyxis"\narch = "x86_64"')
+    words = ("--lock", str(site.folder / "launch.lock"))
+    site.launch("images", "lock", "only", *words)
+    (row,) = tomllib.loads((site.folder / "launch.lock").read_text())["image"]
+    assert (row["alias"], row["size"], "sha256" in row) == ("only", whole.stat().st_size, False)
+    assert site.launch("images", "verify", *words).stderr == "all as locked\n"
+    site.bed.srun("--nodes=2", "sh", "-c", "rm -f /tmp/only.sqsh")
+    assert "does not exist on the compute nodes" in site.launch("images", "verify", *words, status=4).stderr
 
 
 def test_in_an_allocation_it_is_a_step(site: Site) -> None:

@@ -17,7 +17,7 @@ from launcher.execute.library import Files
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
-from launcher.model.cluster import ARCHITECTURES
+from launcher.model.cluster import ARCHITECTURES, Cluster
 from launcher.model.facts import Answer, Header, Image, Tag
 from launcher.model.linking import Linking
 from launcher.model.lock import FILE, Lock, LockedImage
@@ -104,6 +104,8 @@ def wanted(
             key, text = ("build", built.reference) if built else (image.key(arch), image.meant(arch))
             nodes = cluster.model_copy(update={"arch": arch})
             question = about(text, nodes, programs, packages) if text is not None else None
+            if isinstance(question, Header) and image.where == "compute":
+                question = Header(question.path, compute=_srun(cluster))
             if key is not None and text is not None and question is not None:
                 whole = ("images", alias, key)
                 place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
@@ -153,7 +155,9 @@ def asked(
             message = f"the image `{one.alias}` is for {arch}, and the nodes are {one.arch}"
             findings.append(Diagnostic("image-of-other-nodes", message, one.place, exit=4))
             continue
-        sha256 = digest(Path(one.question.path), told) if hashed and isinstance(one.question, Header) else None
+        # Of a file that nodes alone see, size and architecture are what is known.
+        file = one.question.path if isinstance(one.question, Header) and one.question.compute is None else None
+        sha256 = digest(Path(file), told) if hashed and file is not None else None
         entry = Entry(site.cluster.name, one.alias, arch)
         locked.append(locking.again(locking.locked(entry, one.reference, answer.image, sha256), one.built))
     return locked, findings
@@ -178,6 +182,12 @@ def digest(file: Path, told: Told) -> str:
         while piece := content.read(_PIECE):
             made.update(piece)
     return made.hexdigest()
+
+
+def _srun(cluster: Cluster) -> tuple[str, ...]:
+    """The options with which a node is had for a moment."""
+    wishes = {key: getattr(cluster.slurm, key) for key in ("partition", "account", "qos")}
+    return tuple(f"--{key}={value}" for key, value in wishes.items() if value is not None)
 
 
 def _refused(one: Wanted, answer: Answer) -> Diagnostic:
