@@ -157,9 +157,13 @@ def test_what_was_baked_is_not_baked_again(pyxis: Site) -> None:
     rows = [json.loads(each.communicate(timeout=120)[0])["baked"][0] for each in (first, second)]
     assert sorted(row["state"] for row in rows) == ["baked", "was baked before"]
     assert rows[0]["image"] == rows[1]["image"]
+    # What is locked goes along, so that the next run is not refused.
+    pyxis.launch("images", "lock", "tiny")
     made = Path(rows[0]["image"]).stat().st_mtime_ns
     pyxis.launch("images", "bake", text, "--force")
     assert Path(rows[0]["image"]).stat().st_mtime_ns != made
+    assert "all as locked" in pyxis.launch("images", "verify", "tiny").stderr
+    assert "image-moved" not in pyxis.launch("check", "--probe", text).stdout
 
 
 def test_another_preamble_runs_again_in_what_was_baked(pyxis: Site) -> None:
