@@ -45,7 +45,7 @@ that has the lock. Exit code 1.""",
 `--changed-since` takes a commit, a branch or a tag. Clones of CI systems are often shallow: they have the newest commit
 alone, and everything else must be fetched first (`fetch-depth: 0` of actions/checkout, `GIT_DEPTH: 0` of GitLab).
 Exit code 2.""",
-    "git-failed": """git did not do what it was asked
+    "git-failed": """What git was asked for did not work
 
 It is not on `PATH`, does not open a repository that belongs to somebody else (as in containers of CI systems), or
 failed; the message has its own words. Exit code 1.""",
