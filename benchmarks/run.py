@@ -29,6 +29,7 @@ OURS = {
     "launch check": [*LAUNCH, "check", "quickstart"],
     "launch plan": [*LAUNCH, "plan", "quickstart"],
     "launch render": [*LAUNCH, "render", "quickstart", "--cluster", "gb300"],
+    "launch images matrix": [*LAUNCH, "images", "matrix", "--changed-since", "HEAD"],
 }
 
 MANY = {"launch": [sys.executable, str(HUNDRED / "launch_recipes.py")]}

@@ -11,18 +11,19 @@ from typing import Any
 
 from launcher.run.record import record
 
-FORMATS = ("json", "github", "gitlab")
+FORMATS = ("json", "github", "gitlab", "names")
 
 _PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 @record
 class Job:
-    """One image for one architecture. `key` says what it is made from: equal keys, equal images."""
+    """One image for one architecture. `key` says what it is made from: equal keys, equal images; `tag` begins it."""
 
     image: str
     arch: str
     key: str
+    tag: str
 
     @property
     def platform(self) -> str:
@@ -40,9 +41,11 @@ class Matrix:
 
 
 def written(matrix: Matrix, form: str) -> str:
-    """The document of a service: one line, or several for people. It is never empty, whatever there is to build."""
-    indent = 2 if form == "json" else None
-    return json.dumps(_WRITERS[form](matrix), indent=indent)
+    """The document of a service, one line or several for people; or the images' names, a line each, for shells."""
+    if form == "names":
+        return "\n".join(dict.fromkeys(job.image for job in matrix.jobs))
+    document = _WRITERS[form](matrix)
+    return json.dumps(document, indent=2) if form == "json" else json.dumps(document, separators=(",", ":"))
 
 
 def _json(matrix: Matrix) -> Mapping[str, Any]:
@@ -63,13 +66,15 @@ def _gitlab(matrix: Matrix) -> Mapping[str, Any]:
     """A file of a child pipeline, above the one that says what the job `build` does."""
     if not matrix.jobs:
         return {"build": {"rules": [{"when": "never"}]}}
-    names = ("IMAGE", "ARCH", "PLATFORM", "KEY")
-    rows = [dict(zip(names, _job(each).values(), strict=True)) for each in matrix.jobs]
+    rows = [{name.upper(): value for name, value in _job(each).items()} for each in matrix.jobs]
+    for row in rows:
+        # Tags of runners are of Go's words, without a slash.
+        row["GOARCH"] = row["PLATFORM"].rpartition("/")[2]
     return {"build": {"parallel": {"matrix": rows}}}
 
 
 def _job(job: Job) -> dict[str, str]:
-    return {"image": job.image, "arch": job.arch, "platform": job.platform, "key": job.key}
+    return {"image": job.image, "arch": job.arch, "platform": job.platform, "key": job.key, "tag": job.tag}
 
 
 _WRITERS: Mapping[str, Callable[[Matrix], Mapping[str, Any]]] = {"json": _json, "github": _github, "gitlab": _gitlab}

@@ -21,6 +21,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "diff": ("launcher.cli.images.diff", "show what changed since the images were locked"),
     "matrix": ("launcher.cli.images.matrix", "list what has to be built since a revision, for jobs of CI"),
     "build": ("launcher.cli.images.build", "build definitions, push what came of them, or make image files"),
+    "publish": ("launcher.cli.images.publish", "give images that were built and pushed a tag that moves: a channel"),
     "pull": ("launcher.cli.images.pull", "make image files of a cluster's aliases, in its store"),
     "ensure": ("launcher.cli.images.ensure", "make the image file of one reference where there is none; for scripts"),
     "bake": ("launcher.cli.images.bake", "put preambles into images, so that runs start without them"),
@@ -32,7 +33,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 ARCHITECTURES = ("x86_64", "aarch64")
 """`--arch`; a test holds it to `model.cluster.ARCHITECTURES`."""
 
-FORMATS = ("json", "github", "gitlab")
+FORMATS = ("json", "github", "gitlab", "names")
 """`matrix --format`; a test holds it to `launcher.images.matrix.FORMATS`."""
 
 WITH = ("layers", "enroot")
@@ -93,21 +94,22 @@ def locked(parser: Parser) -> None:
 
 def matrix(parser: Parser) -> None:
     """`launch images matrix`."""
-    parser.add_argument(
-        "name", metavar="NAME", nargs="*", help="definitions of images; default: all of the project, `images/NAME/`"
-    )
+    parser.add_argument("name", metavar="NAME", nargs="*", help="definitions; default: all of the project's `images/`")
     parser.add_argument(
         "--changed-since",
         metavar="REV",
         help="only those that changed since the branch left this commit, branch or tag, uncommitted changes included",
     )
+    parser.add_argument("--unless-in", metavar="PLACE", help="leave out what this registry has: `ghcr.io/team/images`")
+    _cluster(parser)
     form = parser.add_mutually_exclusive_group()
     choice(
         form,
         "--format",
         FORMATS,
         default="json",
-        help="`github`: for `strategy.matrix`; `gitlab`: a file of a child pipeline; default `json`",
+        help="`github`: for `strategy.matrix`; `gitlab`: a file of a child pipeline; `names`: a line each; default "
+        "`json`",
     )
     form.add_argument("--json", action="store_const", const="json", dest="format", help="the same as `--format json`")
 
@@ -143,6 +145,16 @@ def build(parser: Parser) -> None:
     parser.add_argument("--again", action="store_true", help="build also what is there already, without a cache")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and on which base")
     _json(parser)
+
+
+def publish(parser: Parser) -> None:
+    """`launch images publish`."""
+    parser.add_argument("channel", metavar="CHANNEL", help="the tag that they are given: `main`, `pr-7`")
+    parser.add_argument("name", metavar="NAME", nargs="*", help="definitions; default: all of the project's `images/`")
+    parser.add_argument(
+        "--in", metavar="PLACE", required=True, dest="place", help="where they were pushed: `ghcr.io/team/images`"
+    )
+    _cluster(parser)
 
 
 def pull(parser: Parser) -> None:
@@ -213,6 +225,7 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "diff": locked,
     "matrix": matrix,
     "build": build,
+    "publish": publish,
     "pull": pull,
     "ensure": ensure,
     "bake": bake,

@@ -7,6 +7,7 @@ from launcher.execute.folder import exists, folders
 from launcher.execute.git import Git
 from launcher.execute.library import Files
 from launcher.execute.world import World
+from launcher.images import building
 from launcher.images.matrix import Job, Matrix
 from launcher.model.definition import FILE, Definition, find, read
 from launcher.model.linking import Linking
@@ -59,7 +60,12 @@ def _jobs(files: Files, names: Iterable[str]) -> Iterator[Job]:
     made = [definition for name in names if (definition := _read(linking, name)) is not None]
     if linking.findings:
         raise Refused(linking.findings)
-    yield from (Job(each.name, arch, each.key(arch)) for each in made for arch in each.file.arch)
+    yield from (_job(each, arch) for each in made for arch in each.file.arch)
+
+
+def _job(definition: Definition, arch: str) -> Job:
+    key = definition.key(arch)
+    return Job(definition.name, arch, key, building.tag(definition, key))
 
 
 def _read(linking: Linking, name: str) -> Definition | None:

@@ -151,14 +151,16 @@ def test_documents_of_services(launch: Program) -> None:
     (launch.home / "images/tools/Containerfile").write_text("FROM scratch\n")
     since = ("--changed-since", "HEAD")
     key = keys(launch)["tools", "x86_64"]
-    job = {"image": "tools", "arch": "x86_64", "platform": "linux/amd64", "key": key}
+    job = {"image": "tools", "arch": "x86_64", "platform": "linux/amd64", "key": key, "tag": key[:12]}
     out = launch("images", "matrix", *since, "--format", "github").stdout
     assert (json.loads(out), out.count("\n")) == ({"include": [job]}, 1), "a line, as $GITHUB_OUTPUT takes it"
     out = launch("images", "matrix", *since, "--format", "gitlab").stdout
-    row = {name.upper(): value for name, value in job.items()}
+    row = {**{name.upper(): value for name, value in job.items()}, "GOARCH": "amd64"}
     assert json.loads(out) == {"build": {"parallel": {"matrix": [row]}}}
+    assert launch("images", "matrix", "--format", "names").stdout == "router\ntools\n"
     commit(launch.home)
-    assert json.loads(launch("images", "matrix", *since, "--format", "github").stdout) == {"include": []}
+    assert launch("images", "matrix", *since, "--format", "github").stdout == '{"include":[]}\n'
+    assert launch("images", "matrix", *since, "--format", "names").stdout == ""
     out = launch("images", "matrix", *since, "--format", "gitlab").stdout
     assert json.loads(out) == {"build": {"rules": [{"when": "never"}]}}
     assert FORMATS == matrix.FORMATS
@@ -196,4 +198,4 @@ def test_what_is_wrong(launch: Program) -> None:
 def test_a_project_without_images(tmp_path: Path) -> None:
     done = Program(tmp_path)("images", "matrix")
     assert (done.returncode, json.loads(done.stdout)["images"]) == (0, [])
-    assert done.stderr == "no image to build\n"
+    assert done.stderr == "no image\n"
