@@ -51,8 +51,16 @@ def _tee(index: int, count: int) -> str:
 
 
 def _front(plan: Plan) -> str:
-    port = _port(plan.url)
-    return next((step.name for step in plan.steps if port in step.ports.values()), plan.served_name)
+    return _listening(plan).get(plan.url, plan.served_name)
+
+
+def _listening(plan: Plan) -> Mapping[str, str]:
+    """Base URL → the step that listens there. Nodes have the same port numbers for different steps."""
+    return {
+        f"http://{ref('ip', step.nodes[0])}:{number}": step.name
+        for step in plan.steps
+        for number in step.ports.values()
+    }
 
 
 def _asked(plan: Plan) -> list[str]:
@@ -67,12 +75,7 @@ def _behind(plan: Plan) -> list[tuple[str, ...]]:
     """What a request comes to behind the front: the worker, and before it the step that is its proxy."""
     front = _front(plan)
     modes = {"aggregate": "", "prefill": " prefill", "decode": " decode"}
-    steps = {
-        f"http://{ref('ip', step.nodes[0])}:{number}": step.name
-        for step in plan.steps
-        for number in step.ports.values()
-    }
-    first = _first(plan)
+    steps, first = _listening(plan), _first(plan)
     return [
         (
             *((f"{steps[endpoint.proxy]} :{_port(endpoint.proxy)}",) if endpoint.proxy else ()),

@@ -173,6 +173,13 @@ def test_graph_of_services_and_a_benchmark() -> None:
     ]  # fmt: skip
 
 
+def test_graph_goes_by_node_and_port() -> None:
+    """The public port is a worker's too, on another node."""
+    router = replace(ROUTER, ports={"http": 6100})
+    same = replace(PLAN, url=f"http://{IP}:6100", steps=(replace(STEPS[0], nodes=(1,)), router))
+    assert graph.text(same).startswith("client ──http://{ip0}:6100──▶ router ─┬─▶ worker-0 :6100\n")
+
+
 def test_graph_without_a_router() -> None:
     alone = Plan(**{**vars(PLAN), "steps": STEPS[:1], "endpoints": PLAN.endpoints[:1], "url": f"http://{IP}:6100"})
     assert graph.text(alone) == "client ──http://{ip0}:6100──▶ worker-0"
