@@ -13,7 +13,9 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 _ERROR = re.compile(
     r"\b\w*(?:Error|Exception|Interrupt)\b(?:\s*[:(]|\s*$)"
     r"|\bpanicked at\b|\b(?:error|fatal|panic|exception|critical)\b|\berror:|segmentation fault|core dumped"
-    r"|\b(?:cannot|could not|failed to|unable to|no such file|not found|permission denied|out of memory)\b",
+    r"|\b(?:cannot|could not|failed to|unable to|no such file|not found|permission denied|out of memory)\b"
+    r"|\b(?:unknown|unrecognized|unexpected|invalid) (?:shorthand )?(?:argument|flag|option)s?\b"
+    r"|\bflag provided but not defined\b",
     re.IGNORECASE,
 )
 # Levels below error, and lines of a traceback that stand before what it reports.
@@ -23,6 +25,8 @@ _BORING = re.compile(
     r"|The above exception was|During handling of the above|\b(?:0|no) errors?\b",
 )
 _SOURCE = re.compile(r"\bFile \"[^\"]*\", line \d+")
+# Of argparse, of Go's flag packages, of clap; the options stand on indented lines below.
+_USAGE = re.compile(r"^\s*usage(?::| of )", re.IGNORECASE)
 
 
 class Excerpt(NamedTuple):
@@ -51,8 +55,11 @@ def excerpt(path: str, start: int = 0) -> Excerpt:
 
 def first_error(lines: Iterator[str]) -> Optional[str]:
     """The first line that tells of an error: engines report the cause first and its consequences after."""
-    source = False
+    source = usage = False
     for line in lines:
+        usage = _USAGE.match(line) is not None or (usage and line[:1].isspace())
+        if usage:
+            continue  # an option may be called `--error-after N`
         # The line under `File "x", line 3` is source text, whatever it says.
         quoted, source = source, _SOURCE.search(line) is not None
         if not quoted and _ERROR.search(line) and not _BORING.search(line):

@@ -54,6 +54,27 @@ LOGS = [
         "thread 'main' panicked at src/metrics.rs:12:9:",
     ),
     ("argparse", "usage: x [-h]\nx: error: unrecognized arguments: --a\n", "x: error: unrecognized arguments: --a"),
+    (
+        "argparse of many options",
+        (
+            "usage: sim [-h] [--port PORT]\n           [--error-after-requests N] [--never-healthy]\n"
+            "           {fatal,plain}\nsim: error: unrecognized arguments: --nope\n"
+        ),
+        "sim: error: unrecognized arguments: --nope",
+    ),
+    (
+        "a flag of Go",
+        "flag provided but not defined: -a\nUsage of epp:\n  -fatal-after int\n    \tends with an error (default 1)\n",
+        "flag provided but not defined: -a",
+    ),
+    ("pflag", "unknown flag: --a\nUsage of epp:\n      --error-log string   of errors\n", "unknown flag: --a"),
+    ("getopt", "x: unrecognized option '--a'\nUsage: x [OPTION]\n", "x: unrecognized option '--a'"),
+    (
+        "usage alone",
+        "usage: x [--error N]\n         [--fatal]\n\noptions for an error: none\n",
+        "options for an error: none",
+    ),
+    ("after usage", "Usage: x\n  --error N\n\n  error: no x\n", "error: no x"),
     ("shell", "setup.sh: line 3: foo: command not found\n", "setup.sh: line 3: foo: command not found"),
     ("levels", "WARNING error one\nDEBUG fatal\n2026 INFO Exception handler ready\nFATAL: two\n", "FATAL: two"),
     ("none failed", "3 passed, 0 errors\n", None),
