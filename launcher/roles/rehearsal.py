@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from launcher.model.catalogue import dump
 from launcher.model.cluster import Cluster
+from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Adapter, Adapters, Endpoint, Net, Replica, Task
+from launcher.roles.vllm_kv import TRANSFER
 from launcher.run.script import File, ref
 from launcher.text.diagnostic import Diagnostic, Severity
 
@@ -90,13 +92,21 @@ class Rehearsal(Adapter):
                 help="leave `--simulate` out, or let the workers serve HTTP",
             )
         if any(each.connectors and not any(map(_simulated, each.connectors)) for each in own):
-            yield Diagnostic(
-                "not-simulated",
-                f"`{role.name}` hands over by {own[0].connectors[0]}, for which nothing stands in",
-                role.place("kv" if role.kv is not None else "flags", part="key"),
-                Severity.WARNING,
-                help="the rehearsal starts; decode then computes every prompt itself",
-            )
+            yield _without(role, own[0].connectors[0])
+
+
+def _without(role: Role, connector: str) -> Diagnostic:
+    """A connector is left out of the rehearsal: between halves prompts do not come over; whole workers send none."""
+    half = role.mode != "aggregate"
+    kept = "its workers then keep nothing of a KV cache elsewhere"
+    lost = "decode then computes every prompt itself" if half else kept
+    return Diagnostic(
+        "not-simulated",
+        f"`{role.name}` {'hands over by' if half else 'has'} {connector}, for which nothing stands in",
+        role.place(*(("kv",) if role.kv is not None else Given(role).at(TRANSFER)), part="key"),
+        Severity.WARNING,
+        help=f"the rehearsal starts; {lost}",
+    )
 
 
 def _simulated(connector: str) -> bool:

@@ -1,15 +1,18 @@
 """`--simulate`: the plan stays as it is, but for the words that start an engine."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from launcher.checks import check
 from launcher.checks.audit import audit, here
+from launcher.execute.library import Files
 from launcher.model.catalogue import load
 from launcher.model.facts import Answer, Module
 from launcher.model.job import Job
+from launcher.model.link import Request, link
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
 from launcher.roles.rehearsal import MODULES, rehearsed
@@ -133,4 +136,28 @@ def test_a_connector_without_a_stand_in_is_a_warning() -> None:
     swapped, own = rehearsed(job(*halves, router("vllm-router"), on=site("gb300"), model={"path": "/m"}), adapters())
     found = [finding for finding in check(swapped, own) if finding.code == "not-simulated"]
     assert [finding.severity for finding in found] == [Severity.WARNING] * 2
-    assert "LMCacheConnectorV1" in found[0].message
+    assert "hands over by LMCacheConnectorV1" in found[0].message
+
+
+HOLDS = """
+schema = 1
+name = "holds"
+model.path = "/m"
+router.kind = "smg"
+[roles.worker]
+manifest = "vllm"
+gpus = 4
+"""
+OFFLOADING = 'kv_connector = "OffloadingConnector", kv_role = "kv_both"'
+
+
+@pytest.mark.parametrize(("table", "key"), [("flags", "kv-transfer-config"), ("config", "kv_transfer_config")])
+def test_a_connector_that_hands_nothing_over_is_named_as_such(tmp_path: Path, table: str, key: str) -> None:
+    """The place is the flag's, wherever it is said; nobody decodes apart from who prefills."""
+    (tmp_path / "own.toml").write_text(f"{HOLDS}{table} = {{ tp = 4, {key} = {{ {OFFLOADING} }} }}", encoding="utf-8")
+    linked = link(Files({}, site=tmp_path, directory=tmp_path), Request("./own.toml", "gb300"))
+    (found,) = [one for one in check(*rehearsed(linked, adapters())) if one.code == "not-simulated"]
+    assert found.message == "`worker` has OffloadingConnector, for which nothing stands in"
+    assert found.help == "the rehearsal starts; its workers then keep nothing of a KV cache elsewhere"
+    assert found.place is not None
+    assert found.place.path == ("roles", "worker", table, key)
