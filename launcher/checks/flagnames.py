@@ -10,11 +10,15 @@ Nearest = Callable[[str, Iterable[str]], str | None]
 
 
 class Hint(NamedTuple):
-    """What to write instead (`help`), why that is believed (`notes`), and the key, where there is no doubt."""
+    """What to write instead (`help`), why that is believed (`notes`), and the key, where there is no doubt.
+
+    `key` is the program's flag that the help names.
+    """
 
     help: str | None = None
     notes: tuple[str, ...] = ()
     rename: str | None = None
+    key: str | None = None
 
 
 def meant(kin: Kin | None, catalogue: Catalogue, key: str, nearest: Nearest) -> Hint:
@@ -31,13 +35,13 @@ def meant(kin: Kin | None, catalogue: Catalogue, key: str, nearest: Nearest) -> 
     if foreign is not None:
         return Hint(None, (foreign,))
     near = catalogue.suggest(key, nearest)
-    return Hint(f"did you mean `{near}`?" if near else None, known)
+    return Hint(f"did you mean `{near}`?" if near else None, known, key=near)
 
 
 def _alike(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
     """Dashes for underscores, or capitals, or dashes in front."""
     found = catalogue.alike(key)
-    return Hint(f"did you mean `{found}`?", (), found) if found else None
+    return Hint(f"did you mean `{found}`?", (), found, found) if found else None
 
 
 def _deprecated(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
@@ -50,7 +54,7 @@ def _deprecated(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
         renamed = catalogue.find(target)
         note = f"{other.program} {other.version} has it, and says to use `{target}` instead"
         same = renamed is not None and (renamed.kind, renamed.arity) == (flag.kind, flag.arity)
-        return Hint(f"use `{target}`", (note,), target if same else None)
+        return Hint(f"use `{target}`", (note,), target if same else None, target)
     return None
 
 
@@ -71,7 +75,7 @@ def _same(kin: Kin, catalogue: Catalogue, key: str) -> Hint | None:
         own = group.get(catalogue.program) or group.get(engine(catalogue.program))
         if owner is not None and own is not None and catalogue.find(own.partition(" ")[0]) is not None:
             told = f"`{key}` is {names.title(owner)}'s; {names.title(engine(catalogue.program))}'s is `{own}`"
-            return Hint(told, tuple(_versions(kin, catalogue, key)))
+            return Hint(told, tuple(_versions(kin, catalogue, key)), key=own.partition(" ")[0])
     return None
 
 

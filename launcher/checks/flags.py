@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
-from launcher.checks.flagnames import meant
+from launcher.checks.flagnames import Hint, meant
 from launcher.model.catalogue import Catalogue
 from launcher.model.given import spoken
 from launcher.model.job import Role
@@ -31,7 +31,7 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
             flag = catalogue.find(key)
             if (flag is not None and not flag.retired) or owner(role, key) is not None:
                 continue
-            hint = meant(role.kin, catalogue, key, case.suggestions.nearest)
+            hint = _told(role, meant(role.kin, catalogue, key, case.suggestions.nearest))
             named = f"`{key}`" if key.startswith("-") else f"`--{key}`"
             yield Diagnostic(
                 "unknown-flag",
@@ -44,6 +44,15 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
                 help=hint.help,
                 rename=None if drift(role, catalogue) else hint.rename,
             )
+
+
+def _told(role: Role, hint: Hint) -> Hint:
+    """The hint, where it leads to a flag that would be refused in its turn with what to do about that."""
+    owned = owner(role, hint.key) if hint.key else None
+    if owned is None or hint.help is None:
+        return hint
+    stop = "" if hint.help.endswith("?") else "."
+    return hint._replace(help=f"{hint.help}{stop} The launcher sets that: {role.manifest.owned[owned]}", rename=None)
 
 
 def owned_flag(case: Case) -> Iterator[Diagnostic]:
