@@ -1,8 +1,9 @@
-"""Texts of failing programs, as people find them, and what the launcher says about each: tables of a guide."""
+"""Tables of a guide: texts of failing programs with what the launcher says about each, and states of runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from launcher.execute.slurm import refusal
+from launcher.execute.status import STATES
 from launcher.run.hints import hint
 
 LOGS: Sequence[str] = (
@@ -68,17 +69,17 @@ def _refused() -> Iterator[tuple[str, str]]:
     yield from ((line, refusal.advice(line) or "") for line in REFUSALS)
 
 
-TABLES: Mapping[str, tuple[str, str]] = {
-    "logs": ("in a log", "it means"),
-    "slurm": ("Slurm says", "what to do"),
+TABLES: Mapping[str, tuple[str, str, Callable[[], Iterable[tuple[str, str]]]]] = {
+    "logs": ("in a log", "it means", _said),
+    "slurm": ("Slurm says", "what to do", _refused),
+    "states": ("state", "what it means", STATES.items),
 }
 
 
 def table(name: str) -> str:
     """One of the tables as Markdown. Raises KeyError."""
-    head = TABLES[name]
-    rows = _said() if name == "logs" else _refused()
-    lines = [f"| {head[0]} | {head[1]} |", "|---|---|"]
-    cells = ((text.replace("|", "\\|"), meaning.replace("|", "\\|")) for text, meaning in rows)
+    left, right, rows = TABLES[name]
+    lines = [f"| {left} | {right} |", "|---|---|"]
+    cells = ((text.replace("|", "\\|"), meaning.replace("|", "\\|")) for text, meaning in rows())
     lines += [f"| `{text}` | {meaning} |" for text, meaning in cells]
     return "\n".join(lines)

@@ -44,8 +44,10 @@ def told(run: Run, terminal: Terminal, kind: Runs) -> int:
 
 def finding(run: Run, found: Status, code: str) -> Diagnostic:
     """The outcome as a finding without a place in a document."""
+    # Whoever would have ended its processes was killed.
+    advice = f"`launch down {run.name}` ends what of it lives on" if found.state == LOST else found.hint
     return Diagnostic(
-        code, found.cause or found.state, None, notes=tuple(_notes(run, found)), help=found.hint, exit=found.exit or 1
+        code, found.cause or found.state, None, notes=tuple(_notes(run, found)), help=advice, exit=found.exit or 1
     )
 
 

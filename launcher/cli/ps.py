@@ -8,9 +8,9 @@ from typing import Any
 
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
-from launcher.execute.journal import Run, root, runs
+from launcher.execute.journal import Run, root
 from launcher.execute.runs import Kinds
-from launcher.execute.status import Status, status
+from launcher.execute.status import Status, every
 from launcher.execute.world import Real
 from launcher.run.script import to_data
 
@@ -18,11 +18,10 @@ SCHEMA = 1
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Prints the runs, oldest first: those that live, with `--all` those that have ended as well."""
+    """Prints the runs, oldest first: those of which something lives, with `--all` those that have ended as well."""
     world = Real()
-    kinds = Kinds(world)
-    found = [(each, status(each, kinds.of(each))) for each in runs(world)]
-    shown = [(each, state) for each, state in found if args.all or state.live]
+    found = every(world, Kinds(world))
+    shown = [(each, state) for each, state in found if args.all or not state.over]
     if args.json:
         terminal.say(json.dumps({"schema": SCHEMA, "runs": [data(*each) for each in shown]}, indent=1))
         return 0
@@ -72,7 +71,7 @@ def _steps(found: Status) -> str:
 
 
 def _since(found: Status, now: datetime) -> str:
-    moment = found.started if found.live else found.ended
+    moment = found.ended if found.over else found.started
     return "" if moment is None else age((now - datetime.fromisoformat(moment)).total_seconds())
 
 

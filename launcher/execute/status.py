@@ -1,13 +1,15 @@
 """How a run is: read from its lock, its outcome and its journal, whoever wrote them."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from launcher.execute.journal import Run
-from launcher.execute.runs import Runs
-from launcher.run import files, lock, outcome, prepare
+from launcher.execute.journal import Run, runs
+from launcher.execute.runs import Kinds, Runs, submitted
+from launcher.execute.world import World
+from launcher.run import files, lock, outcome, prepare, turns
 from launcher.run.script import Child, load
 from launcher.run.sweep import EVENTS
 
@@ -21,6 +23,27 @@ WAITING = "waiting"
 RUNNING = "running"
 ENDED = "ended"
 _SILENT = "no outcome was written: keeper and supervisor were killed, or the run directory could not be written"
+
+STATES: Mapping[str, str] = {
+    PENDING: "the Slurm job waits; the column `url` says for what",
+    turns.STARTING: "steps are started, each once those it comes after are ready",
+    turns.GATED: "all steps were started, and some are not ready yet",
+    turns.READY: "a completion has gone through the public port",
+    turns.BENCHMARK: "the benchmark runs",
+    turns.STOPPING: "steps are being stopped",
+    outcome.FINISHED: "the benchmark has ended",
+    outcome.STOPPED: "`launch down`",
+    outcome.INTERRUPTED: "Ctrl-C, a signal, or the terminal that followed it hung up",
+    outcome.FAILED: "a step ended, or a node failed (`NODE_FAIL`: Slurm takes its time to notice, SlurmdTimeout)",
+    outcome.EXPIRED: "everything was alive and not ready in time",
+    outcome.TIMEOUT: "the job's time limit was reached",
+    outcome.CANCELLED: "the job was ended by `scancel`, or preempted",
+    outcome.BROKEN: "the supervisor or its keeper was killed, or the run directory went away",
+    LOST: "both were killed, so that nobody wrote how it ended; what of it lives on, `launch down` ends",
+    CREATED: "the run directory was made, and nothing was started",
+    UNKNOWN: "another version wrote the run directory, or it is damaged",
+}
+"""Every state of a run, those of live runs first → what it means."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +68,7 @@ class Status:
     stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome written); of
     one that never started: created; of a directory that another version wrote: unknown. Times are UTC in ISO 8601,
     `ready_after` seconds.
-    `job` is the id of its Slurm job, `waiting` what that waits for.
+    `job` is the id of its Slurm job, `waiting` what that waits for. `left`: processes of a lost run that live on.
     """
 
     state: str
@@ -61,6 +84,12 @@ class Status:
     steps: tuple[StepStatus, ...] = ()
     job: str | None = None
     waiting: str | None = None
+    left: tuple[int, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of the run lives."""
+        return not self.live and not self.left
 
 
 class Tail:
@@ -103,6 +132,26 @@ def status(run: Run, kind: Runs | None = None) -> Status:
     if live:
         return Status(PENDING if waiting else _phase(events), **facts)
     return _ended(run, facts, events)
+
+
+def every(world: World, kinds: Kinds) -> Sequence[tuple[Run, Status]]:
+    """Every run, oldest first, and how it is. Those without keeper and supervisor may have left processes here."""
+    found = [(run, status(run, kinds.of(run))) for run in runs(world)]
+    # Whoever writes an outcome has looked for what is left: only where nobody did is there a reason to.
+    left = world.left([run.path for run, state in found if state.state == LOST and _was_here(run)])
+    return [(run, _outlived(state, left.get(run.path, ()))) for run, state in found]
+
+
+def _was_here(run: Run) -> bool:
+    holder = lock.holder(str(run.path))
+    return holder is not None and holder.host == os.uname().nodename and not submitted(run.path)
+
+
+def _outlived(found: Status, left: Sequence[int]) -> Status:
+    if not left:
+        return found
+    count = f"{len(left)} process{'es' * (len(left) > 1)}"
+    return replace(found, left=tuple(left), cause=f"keeper and supervisor were killed; `launch down` ends {count} left")
 
 
 def _ended(run: Run, facts: dict[str, Any], events: list[Event]) -> Status:

@@ -54,6 +54,9 @@ class World(Protocol):
     def signal(self, pid: int, number: int) -> None:
         """Sends a signal; a process that has gone is no error."""
 
+    def left(self, runs: Sequence[Path]) -> Mapping[Path, Sequence[int]]:
+        """Pids of what each of the runs left behind."""
+
     def sweep(self, run: Path) -> Sequence[int]:
         """Kills what a run left behind; returns the pids of what would not die."""
 
@@ -108,6 +111,10 @@ class Real:
         """Sends a signal; a process that has gone is no error."""
         proc.send(pid, number)
 
+    def left(self, runs: Sequence[Path]) -> Mapping[Path, Sequence[int]]:
+        """Pids of what each of the runs left behind."""
+        return {Path(run): pids for run, pids in sweep.of_each(map(str, runs)).items()}
+
     def sweep(self, run: Path) -> Sequence[int]:
         """Kills what a run left behind; returns the pids of what would not die."""
         return sweep.sweep(str(run))
@@ -158,6 +165,10 @@ class Recording:
     def signal(self, pid: int, number: int) -> None:
         """Noted."""
         self.calls.append(("signal", pid, number))
+
+    def left(self, runs: Sequence[Path]) -> Mapping[Path, Sequence[int]]:
+        """Nothing."""
+        return dict.fromkeys(runs, ())
 
     def sweep(self, run: Path) -> Sequence[int]:
         """Noted."""

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import Callable, Dict, Iterable, List
+from typing import Callable, Dict, Iterable, List, Mapping, Optional
 
 from launcher.run import proc
 
@@ -23,13 +23,20 @@ def leftovers(run: str) -> List[int]:
     /proc shows (smg 1.13 does, by setproctitle): where nothing of it is left, the working directory tells.
     People's own shells, pagers and `tail -f` are spared: they have a terminal, or only read.
     """
-    spared = proc.lineage(os.getpid())
-    sessions = _sessions(run)
-    return [
-        found.pid
-        for found in proc.everyone()
-        if found.pid not in spared and not found.zombie and _mine(found.pid) and _belongs(found, run, sessions)
-    ]
+    return of_each([run])[run]
+
+
+def of_each(runs: Iterable[str]) -> Dict[str, List[int]]:
+    """Leftovers of several runs, found in one look at all processes."""
+    sessions = {run: _sessions(run) for run in runs}
+    left: Dict[str, List[int]] = {run: [] for run in sessions}
+    spared = proc.lineage(os.getpid()) if sessions else set()
+    for found in proc.everyone() if sessions else ():
+        if found.pid not in spared and not found.zombie and _mine(found.pid):
+            run = _owner(found, sessions)
+            if run is not None:
+                left[run].append(found.pid)
+    return left
 
 
 def sweep(run: str, patience: float = 5.0) -> List[int]:
@@ -84,15 +91,18 @@ def _mine(pid: int) -> bool:
         return False
 
 
-def _belongs(found: proc.Stat, run: str, sessions: Dict[int, int]) -> bool:
+def _owner(found: proc.Stat, runs: Mapping[str, Mapping[int, int]]) -> Optional[str]:
+    """The run that a process belongs to, of `runs` with their sessions."""
     variables = _environment(found.pid)
-    if os.fsencode("%s=%s" % (VARIABLE, run)) in variables or _in_session(found, sessions):
-        return True
+    for run, sessions in runs.items():
+        if os.fsencode("%s=%s" % (VARIABLE, run)) in variables or _in_session(found, sessions):
+            return run
     if found.tty:
-        return False
-    if _writes(found.pid, run):
-        return True
-    return not any(b"=" in variable for variable in variables) and _within(_link(found.pid, "cwd"), run)
+        return None
+    written = _written(found.pid, runs)
+    if written is not None or any(b"=" in variable for variable in variables):
+        return written
+    return _containing(_link(found.pid, "cwd"), runs)
 
 
 def _sessions(run: str) -> Dict[int, int]:
@@ -107,7 +117,7 @@ def _sessions(run: str) -> Dict[int, int]:
     return found
 
 
-def _in_session(found: proc.Stat, sessions: Dict[int, int]) -> bool:
+def _in_session(found: proc.Stat, sessions: Mapping[int, int]) -> bool:
     if found.session not in sessions:
         return False
     leader = proc.stat(found.session)
@@ -129,16 +139,18 @@ def _link(pid: int, name: str) -> str:
         return ""
 
 
-def _within(path: str, run: str) -> bool:
-    return path.startswith(run + "/") or path in (run, run + " (deleted)")
+def _containing(path: str, runs: Iterable[str]) -> Optional[str]:
+    return next((run for run in runs if path.startswith(run + "/") or path in (run, run + " (deleted)")), None)
 
 
-def _writes(pid: int, run: str) -> bool:
+def _written(pid: int, runs: Iterable[str]) -> Optional[str]:
+    """The run of which the process has a file open for writing."""
     try:
         numbers = os.listdir("/proc/%d/fd" % pid)
     except OSError:
-        return False
-    return any(_within(_link(pid, "fd/" + number), run) and _writable(pid, number) for number in numbers)
+        return None
+    found = ((number, _containing(_link(pid, "fd/" + number), runs)) for number in numbers)
+    return next((run for number, run in found if run is not None and _writable(pid, number)), None)
 
 
 def _writable(pid: int, number: str) -> bool:

@@ -12,10 +12,12 @@ import tomlkit
 
 from docs import causes
 from launcher.cli import NESTED, VERBS, parser
+from launcher.execute import status
 from launcher.execute.slurm import refusal
 from launcher.model.cluster import Cluster
 from launcher.model.linking import Linking
 from launcher.model.recipe import RecipeFile
+from launcher.run import outcome, turns
 from launcher.run.hints import HINTS, hint
 from launcher.text.parse import parse
 from tests.model.shelf import Shelf
@@ -100,6 +102,18 @@ def test_every_known_cause_is_in_the_guide() -> None:
         assert f"| {advice.replace('|', chr(92) + '|')} |" in text
     assert all(hint([line]) for line in causes.LOGS)
     assert all(refusal.advice(line) for line in causes.REFUSALS)
+
+
+def test_every_state_of_a_run_is_in_the_guide() -> None:
+    text = (ROOT / "docs/guides/when-it-fails.md").read_text()
+    ends = {
+        getattr(outcome, name) for name in vars(outcome) if name.isupper() and isinstance(getattr(outcome, name), str)
+    }
+    phases = {getattr(turns, name) for name in vars(turns) if name.isupper()}
+    own = {status.PENDING, status.LOST, status.CREATED, status.UNKNOWN}
+    assert {*ends, *phases, *own} == set(status.STATES)
+    for state, meaning in status.STATES.items():
+        assert f"| `{state}` | {meaning} |" in text
 
 
 def test_links_lead_somewhere() -> None:

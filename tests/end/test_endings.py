@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 
 import pytest
 
+from launcher.run import proc
 from tests.end.deployment import Deployment, ended, until
 
 ALONE = """\
@@ -75,6 +77,28 @@ def test_reader_that_goes_away_leaves_a_run_that_was_to_stay(deployment: Deploym
     up.stdout = None
     assert up.wait(60) == 141
     assert deployment("wait", "last").returncode == 0
+
+
+def test_what_a_lost_run_left_is_shown_and_ended(deployment: Deployment) -> None:
+    """Keeper and supervisor are killed at once: nobody is there to end the steps."""
+    assert deployment.up(deployment.recipe(ALONE), "--wait").returncode == 0
+    both = [deployment.pid(who) for who in ("keeper", "supervisor")]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in both:
+            os.kill(pid, number)
+    until(lambda: not any(proc.alive(pid) for pid in both), "both are gone")
+    left = deployment.left()
+    assert deployment.pid("worker-0") in left
+    assert re.search(rf"^{deployment.run.name} +lost ", deployment("ps").stdout, re.MULTILINE)
+    [shown] = json.loads(deployment("ps", "--json").stdout)["runs"]
+    assert (shown["state"], shown["outcome"], shown["left"]) == ("ended", "lost", left)
+    waited = deployment("wait", "last")
+    assert (waited.returncode, f"help: `launch down {deployment.run.name}` ends" in waited.stderr) == (1, True)
+    down = deployment("down", "--all")
+    assert down.returncode == 0
+    assert f"that it had left behind {'were' if len(left) > 1 else 'was'} killed" in down.stderr
+    assert deployment.left() == []
+    assert "nothing is running" in deployment("down", "--all").stderr
 
 
 def test_down_of_all_and_of_none(deployment: Deployment) -> None:

@@ -52,6 +52,16 @@ def test_environment(tmp_path: Path, started: Started) -> None:
     assert sweep.leftovers(run) == [ours]
 
 
+def test_several_runs_at_once(tmp_path: Path, started: Started) -> None:
+    runs = [str(tmp_path / name) for name in ("a", "b", "c")]
+    (tmp_path / "b").mkdir()
+    named = started.start(python(SLEEP), env={"LAUNCH_RUN": runs[0]})
+    with (tmp_path / "b" / "log").open("ab") as log:
+        writing = started.start(python(SLEEP), env={"A": "b"}, stderr=log)
+    assert sweep.of_each(runs) == {runs[0]: [named], runs[1]: [writing], runs[2]: []}
+    assert sweep.of_each([]) == {}
+
+
 def test_files_open_for_writing(tmp_path: Path, started: Started) -> None:
     log = tmp_path / "logs"
     log.write_text("")
