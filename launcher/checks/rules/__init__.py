@@ -3,7 +3,7 @@
 Program and version are those of the role; a rule speaks only where the version has the flags it speaks of.
 """
 
-from launcher.checks.rules import halves, sglang, trtllm, vllm, vllm_parallel
+from launcher.checks.rules import halves, sglang, trtllm, vllm, vllm_parallel, vllm_ranges
 
-RULES = (*vllm_parallel.RULES, *vllm.RULES, *sglang.RULES, *trtllm.RULES, *halves.RULES)
+RULES = (*vllm_parallel.RULES, *vllm.RULES, *vllm_ranges.RULES, *sglang.RULES, *trtllm.RULES, *halves.RULES)
 """Every rule, in the order it is looked at."""
