@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from launcher.checks import bootstrap, images, locks, model, site, sources
 from launcher.checks.remedy import remedy, unknown
+from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.given import Given
 from launcher.model.job import Job, Role, table
@@ -12,7 +13,6 @@ from launcher.plan.step import Plan, Step
 from launcher.run.script import bind, ref
 from launcher.text.diagnostic import Diagnostic, Place, Severity
 
-Finding = Diagnostic | Question
 Audit = Callable[[Job, Plan, Facts], Iterator[Finding]]
 
 _SHIFTS = (100, 200, 400, 800, 1600)
@@ -57,7 +57,8 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         yield Diagnostic("port-in-use", message, _ports_place(job, plan, group[0]), help=f"{stop}{advice}", exit=1)
 
 
-def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """A variable of `env_from` is not set in the submitting shell
 
     `env_from` passes values by name, so that secrets stand in no file. A role that is started without
@@ -69,16 +70,15 @@ def variable_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             if answer is None:
                 yield Variable(name)
             elif not answer.yes:
-                yield Diagnostic(
-                    "variable-absent",
-                    f"`{name}` is not set in this shell",
-                    role.place("env_from", index),
-                    help=f"`export {name}=…`, or take it out of `env_from`",
-                    exit=1,
-                )
+                message = f"`{name}` is not set in this shell"
+                advice = f"`export {name}=…`, or take it out of `env_from`"
+                place = role.place("env_from", index)
+                finding = Diagnostic("variable-absent", message, place, help=advice, exit=1)
+                yield Said(Variable(name), role.name, finding)
 
 
-def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """A program that a step runs is not on this machine
 
     Without containers a role's programs come from this machine. A module (`python -m NAME`) must be one of
@@ -94,17 +94,19 @@ def program_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
                 yield question
             elif not answer.yes:
                 yield from unknown(question, role, facts)
-                yield Diagnostic(
+                finding = Diagnostic(
                     "program-absent",
-                    f"role `{role.name}`: {answer.text}",
+                    f"{ROLES}: {answer.text}",
                     _role_place(job, role),
                     notes=(f"looked on {answer.where}",),
                     help=remedy(question, role, job.cluster.name, facts),
                     exit=4,
                 )
+                yield Said(question, role.name, finding)
 
 
-def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """The program on this machine is another version than is checked
 
     Flags are checked against the catalogue of the version that recipe, image alias or role manifest say. Without
@@ -119,17 +121,19 @@ def program_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         if answer is None:
             yield question
         elif answer.yes and role.version not in (answer.text, answer.text.partition("+")[0]):
-            yield Diagnostic(
+            finding = Diagnostic(
                 "program-version",
-                f"role `{role.name}` runs {role.manifest.program.name} {answer.text}, and {role.version} is checked",
+                f"{role.manifest.program.name} of {ROLES} is {answer.text}, and {role.version} is checked",
                 _role_place(job, role),
                 Severity.WARNING,
                 notes=(f"looked on {answer.where}",),
                 help=f'say `version = "{answer.text}"` in the role, or install {role.version}',
             )
+            yield Said(question, role.name, finding)
 
 
-def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """A preamble is no shell that bash can parse
 
     `setup` runs in the role's shell before its command; a syntax error would end the step after the
@@ -137,7 +141,8 @@ def setup_syntax(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     """
     for role in job.roles:
         if role.setup is not None:
-            yield from _syntax(facts, role.setup, role.place("setup"))
+            for each in _syntax(facts, role.setup, role.place("setup")):
+                yield Said(Syntax(role.setup), role.name, each) if isinstance(each, Diagnostic) else each
     if job.cluster.setup is not None:
         yield from _syntax(facts, job.cluster.setup.inline, job.cluster_origins.place(("setup", "inline")))
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 
+from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.images import reference
 from launcher.images.reference import Daemon
 from launcher.images.reference import File as ImageFile
 from launcher.images.require import cuda, required, unmet
 from launcher.model.cluster import Cluster
 from launcher.model.cluster import Image as Alias
-from launcher.model.facts import Answer, Facts, Header, Image, Question, Tag
+from launcher.model.facts import Answer, Facts, Header, Image, Tag
 from launcher.model.job import Job, Role
 from launcher.plan.step import Plan
 from launcher.run.record import record
 from launcher.run.script import OPEN
 from launcher.text.diagnostic import Diagnostic, Place, Severity
-
-Finding = Diagnostic | Question
 
 _ENV_SINCE = (0, 15)
 
@@ -40,7 +39,8 @@ class Use:
         return self.role.place("reference")
 
 
-def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image is not there, not shown to you, or no whole image
 
     A registry is asked for its manifest, nothing is pulled: no such tag, or one for other users alone, would end the
@@ -55,7 +55,8 @@ def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             yield _finding("image-absent", use, use.answer.text, use.answer.advice)
 
 
-def image_unseen(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_unseen(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """Nothing could be found out about an image
 
     Its registry does not answer here, has been asked too often, or may not be asked (`LAUNCH_OFFLINE`). The nodes may
@@ -67,7 +68,8 @@ def image_unseen(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             yield _finding("image-unseen", use, text, advice, Severity.WARNING)
 
 
-def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image is for nodes of another architecture
 
     `arch` of the cluster file says what its compute nodes are. enroot takes what a registry gives it, whatever the
@@ -80,12 +82,13 @@ def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding
         if use.answer is not None and use.answer.fault == "platform":
             yield _finding("image-of-other-nodes", use, use.answer.text, use.answer.advice)
         elif arch and image is not None and image.arch is not None and image.arch != arch:
-            message = f"the image of role `{use.role.name}` is for {image.arch}, and the nodes are {arch}"
+            message = f"the image of {ROLES} is for {image.arch}, and the nodes are {arch}"
             advice = f"`launch images set {use.role.image or 'ALIAS'} REFERENCE --arch {arch}`"
             yield _finding("image-of-other-nodes", use, message, advice)
 
 
-def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image lacks a program that its role runs, or a shell
 
     pyxis, Apptainer and the launcher enter a container by `sh`, which distroless images have not. What a role runs
@@ -97,16 +100,17 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]
         if image is None:
             continue
         if image.shell is False:
-            message = f"the image of role `{use.role.name}` has no shell (`sh`), which a container is entered by"
+            message = f"the image of {ROLES} has no shell (`sh`), which a container is entered by"
             advice = "take one with a shell, or put one into it"
             yield _finding("image-lacks-program", use, message, advice)
         missing = [name for name in use.programs if image.programs is not None and name not in image.programs]
         for name in missing if image.shell is not False else ():
-            message = f"the image of role `{use.role.name}` has no program `{name}`"
+            message = f"the image of {ROLES} has no program `{name}`"
             yield _finding("image-lacks-program", use, message, "is it the right image? a preamble may install it")
 
 
-def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image has another version of the role's program than is said
 
     Flags are checked against the catalogue of the version that recipe, alias or role manifest say. What the image has
@@ -116,12 +120,13 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         found = dict(use.image.versions).get(distribution(use.role)) if use.image else None
         if found is not None and use.role.version not in (None, found, found.partition("+")[0]):
             name = use.role.manifest.program.name
-            message = f"the image of role `{use.role.name}` has {name} {found}, and {use.role.version} is checked"
+            message = f"the image of {ROLES} has {name} {found}, and {use.role.version} is checked"
             advice = f"`launch images set {use.role.image or 'ALIAS'} --version {name}={found}`"
             yield _finding("image-version", use, message, advice, Severity.WARNING)
 
 
-def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """The image wants a newer GPU driver than the nodes have
 
     CUDA images say so in `NVIDIA_REQUIRE_CUDA`, and the hook that brings GPUs into a container then does not start it:
@@ -137,7 +142,7 @@ def driver_refused(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
         if wanted is None or not unmet(wanted, driver):
             continue
         has = f"{driver}, which runs CUDA {cuda(driver)}" if cuda(driver) else driver
-        message = f"the image of role `{use.role.name}` requires `{wanted.split()[0]}`; the nodes' driver is {has}"
+        message = f"the image of {ROLES} requires `{wanted.split()[0]}`; the nodes' driver is {has}"
         severity = Severity.ERROR if job.cluster.runtime == "pyxis" else Severity.WARNING
         yield _finding("driver-refused", use, message, "take an image for an older CUDA", severity)
 
@@ -217,7 +222,5 @@ def _programs(role: Role, words: tuple[str, ...]) -> list[str]:
     return [*role.manifest.program.needs, *([first] if first and OPEN not in first else [])]
 
 
-def _finding(
-    code: str, use: Use, message: str, advice: str | None = None, severity: Severity = Severity.ERROR
-) -> Diagnostic:
-    return Diagnostic(code, message, use.place, severity, help=advice, exit=4)
+def _finding(code: str, use: Use, message: str, advice: str | None = None, severity: Severity = Severity.ERROR) -> Said:
+    return Said(use.question, use.role.name, Diagnostic(code, message, use.place, severity, help=advice, exit=4))

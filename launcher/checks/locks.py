@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from launcher.checks.images import Finding, uses
+from launcher.checks.images import uses
+from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.images.pin import moved
 from launcher.model.facts import Facts
 from launcher.model.job import Job
@@ -10,7 +11,8 @@ from launcher.plan.step import Plan
 from launcher.text.diagnostic import Diagnostic, Severity
 
 
-def image_moved(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
+@once
+def image_moved(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image is another than the one that was locked
 
     The tag names something else now, or the file was written anew. `launch up --update-lock` takes what there is now;
@@ -23,9 +25,10 @@ def image_moved(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
             continue
         phrase = moved(was, use.image)
         if phrase is not None:
-            message = f"the image of role `{use.role.name}` {phrase}"
+            message = f"the image of {ROLES} {phrase}"
             advice = "`launch images diff` shows what changed; `launch up --update-lock` takes it"
-            yield Diagnostic("image-moved", message, use.place, help=advice, exit=4)
+            finding = Diagnostic("image-moved", message, use.place, help=advice, exit=4)
+            yield Said(use.question, use.role.name, finding)
 
 
 def image_unlocked(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:

@@ -151,7 +151,13 @@ def test_a_shift_past_the_last_port_is_not_proposed() -> None:
 
 CASES: list[tuple[Question, Answer, str, str, int]] = [
     (Variable("TOKEN"), Answer(yes=False), "variable-absent", "`TOKEN` is not set in this shell", 1),
-    (Program("cat"), busy("`cat` is not on `PATH`"), "program-absent", "role `worker`: `cat` is not on `PATH`", 4),
+    (
+        Program("cat"),
+        busy("`cat` is not on `PATH`"),
+        "program-absent",
+        "roles `worker` and `router`: `cat` is not on `PATH`",
+        4,
+    ),
     (Module("python", "engine"), busy("no module"), "program-absent", "role `worker`: no module", 4),
     (Program("/opt/route"), busy("gone"), "program-absent", "role `router`: gone", 4),
     (Syntax("echo"), busy("line 1: no"), "setup-syntax", "bash cannot parse the preamble: line 1: no", 3),
@@ -163,7 +169,23 @@ CASES: list[tuple[Question, Answer, str, str, int]] = [
 def test_one_fault(question: Question, answer: Answer, code: str, message: str, status: int) -> None:
     findings, _ = settle(job(setup="echo", env_from=("TOKEN",)), {question: answer}, plan())
     assert (findings[0].code, findings[0].message, findings[0].exit) == (code, message, status)
-    assert {finding.code for finding in findings} == {code}
+    # However many roles it concerns.
+    assert [finding.code for finding in findings] == [code]
+
+
+def test_the_roles_that_want_the_same_are_named_with_their_places() -> None:
+    text = parse(
+        "r.toml", 'schema = 1\nname = "r"\n[roles.worker]\nenv_from = ["TOKEN"]\n[router]\nenv_from = ["TOKEN"]\n'
+    )
+    work = job(env_from=("TOKEN",))
+    paths: tuple[KeyPath, ...] = ("roles", "worker", "env_from"), ("router", "env_from")
+    origins = [Origins({("env_from",): (Origin(text, path, "recipe"),)}, text) for path in paths]
+    roles = tuple(replace(role, origins=own) for role, own in zip(work.roles, origins, strict=True))
+    findings, _ = settle(replace(work, roles=roles), {Variable("TOKEN"): Answer(yes=False)}, plan())
+    [told] = findings
+    assert told.notes == ("wanted by roles `worker` and `router`",)
+    assert told.place is not None and told.place.span().start < told.labels[0].place.span().start
+    assert [label.message for label in told.labels] == ["role `router`"]
 
 
 def test_another_version_than_is_checked_is_a_warning() -> None:
@@ -175,7 +197,7 @@ def test_another_version_than_is_checked_is_a_warning() -> None:
     assert {*asked} <= {*rounds[0]}
     (told,) = findings
     assert (told.code, told.severity) == ("program-version", Severity.WARNING)
-    assert told.message == "role `worker` runs m 1.3, and 1.2 is checked"
+    assert told.message == "m of role `worker` is 1.3, and 1.2 is checked"
     assert told.help == 'say `version = "1.3"` in the role, or install 1.2'
     for same in ("1.2", "1.2+cu130"):
         assert settle(work, {one: Answer(yes=True, text=same) for one in asked}, plan())[0] == []

@@ -127,6 +127,26 @@ def test_one_question_for_all_roles_that_share_an_image() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("answer", "message", "notes"),
+    [
+        (no("absent"), "the text", ("wanted by roles `worker` and `router`",)),
+        (
+            image(shell=False),
+            "the image of roles `worker` and `router` has no shell (`sh`), which a container is entered by",
+            (),
+        ),
+    ],
+)
+def test_one_finding_for_all_roles_that_share_an_image(answer: Answer, message: str, notes: tuple[str, ...]) -> None:
+    roles = [jobs.role("worker", reference=REFERENCE), jobs.router("smg", reference=REFERENCE)]
+    job = jobs.job(*roles, on=jobs.cluster(**SITE))
+    made = plan(job, jobs.adapters())
+    facts: World = dict.fromkeys(questions(job, made).values(), answer)
+    [told] = [each for each in audit(job, made, facts)[0] if each.code in CODES]
+    assert (told.message, told.notes) == (message, notes)
+
+
 @pytest.mark.parametrize("reference", ["dockerd://x", "Upper/x"])
 def test_nobody_is_asked_about_a_daemon_or_what_is_no_reference(reference: str) -> None:
     job = jobs.job(jobs.role("worker", reference=reference), on=jobs.cluster(**SITE))
