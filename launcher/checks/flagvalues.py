@@ -8,6 +8,7 @@ from launcher.model.catalogue import Fault, Flag, faults, guess
 from launcher.model.given import spoken
 from launcher.model.job import Role
 from launcher.model.recipe import FlagValue
+from launcher.text.advice import written
 from launcher.text.diagnostic import Diagnostic, Severity
 
 _MOST_CHOICES = 12
@@ -35,13 +36,14 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
             if flag is None or flag.retired or value is None or owner(role, key) is not None:
                 continue
             for fault in faults(flag, value):
+                place = role.place(table, key, *fault.path, part=fault.part)
                 yield Diagnostic(
                     "flag-value",
                     f"`{_named(key, fault)}` {fault.phrase}",
-                    role.place(table, key, *fault.path, part=fault.part),
+                    place,
                     severity(role, role.catalogue) if fault.sure else Severity.WARNING,
                     notes=() if not fault.sure else drift(role, role.catalogue),
-                    help=_chosen(case, fault) or fault.help,
+                    help=_chosen(case, fault) or written(fault.help, place),
                 )
 
 

@@ -18,6 +18,7 @@ from launcher.roles.base import Endpoint, Net, Replica, Scheme, Task
 from launcher.roles.command import flags, gates, program
 from launcher.roles.engine import CODES, HTTP, Engine, file_path, ranks_not_gpus
 from launcher.run.script import File, Gate, ref
+from launcher.text.advice import written
 from launcher.text.diagnostic import Diagnostic, Severity
 from launcher.text.suggest import nearest
 
@@ -152,7 +153,8 @@ def _unknown(role: Role) -> Iterator[Diagnostic]:
     wrong = not isinstance(names, list) or any(not isinstance(name, str) for name in names)
     if names is not None and wrong:
         place = role.place("config", _UNSET)
-        yield Diagnostic("unknown-config-key", "`unset` lists keys of the file", place, help='write `unset = ["…"]`')
+        help_ = written('write `unset = ["…"]`', place)
+        yield Diagnostic("unknown-config-key", "`unset` lists keys of the file", place, help=help_)
     unset = [(str(name), ("config", _UNSET)) for name in names] if isinstance(names, list) else []
     for key, path in [*((key, ("config", key)) for key in role.config if key != _UNSET), *unset]:
         if known and key not in known:

@@ -8,6 +8,7 @@ from launcher.checks.flagnames import engine
 from launcher.checks.flags import drift
 from launcher.model.catalogue import Catalogue
 from launcher.model.given import Given
+from launcher.text.advice import written
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 
 
@@ -20,14 +21,15 @@ class Said(Given):
         """A finding at the flag `name`; each of `others` gets a label."""
         named = (other for other in others if self.key(other) is not None)
         labels = [Label(self.role.place(*self.at(other), part="key"), "this") for other in named]
+        place = self.role.place(*self.at(name, field), part="key")
         return Diagnostic(
             code,
             message,
-            self.role.place(*self.at(name, field), part="key"),
+            place,
             Severity.WARNING if drift(self.role, self.catalogue) else Severity.ERROR,
             labels=tuple(labels),
             notes=drift(self.role, self.catalogue),
-            help=help_,
+            help=written(help_, place),
         )
 
 
