@@ -13,7 +13,7 @@ from launcher.cli import arguments
 from launcher.cli.guard import Failed, Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases, answers
-from launcher.execute.images.failure import Failure
+from launcher.execute.images.failure import CODES, EXITS, Failure
 from launcher.execute.images.make import Maker
 from launcher.execute.images.place import Job
 from launcher.execute.images.registry import Registry
@@ -24,19 +24,6 @@ from launcher.images.reference import Reference
 from launcher.model import sitepath
 from launcher.model.site import Site
 from launcher.run import account
-
-EXITS = {"full": 1, "busy": 1, "slurm": 5}
-"""What is wrong with this machine, or with Slurm, rather than with an image."""
-
-_CODES = {
-    "full": "store-full",
-    "busy": "image-busy",
-    "slurm": "slurm-refused",
-    "platform": "image-of-other-nodes",
-    "unreachable": "image-unseen",
-    "limited": "image-unseen",
-    "offline": "image-unseen",
-}
 
 
 def site(args: argparse.Namespace) -> Site:
@@ -110,7 +97,7 @@ def meant(word: str, found: Site, arch: str | None) -> Reference:
 
 def failed(failure: Failure, faulty: str = "image-absent") -> Failed:
     """The failure as what ends a verb; `faulty` is the code for what was done wrong."""
-    code = faulty if failure.kind == "faulty" else _CODES.get(failure.kind, "image-absent")
+    code = faulty if failure.kind == "faulty" else CODES.get(failure.kind, "image-absent")
     return Failed(code, failure.message, failure.advice, EXITS.get(failure.kind, 4))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,3 +23,18 @@ class Failure(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+CODES: Mapping[str, str] = {
+    "full": "store-full",
+    "busy": "image-busy",
+    "slurm": "slurm-refused",
+    "platform": "image-of-other-nodes",
+    "unreachable": "image-unseen",
+    "limited": "image-unseen",
+    "offline": "image-unseen",
+}
+"""Kind → code, where it is not `image-absent`."""
+
+EXITS: Mapping[str, int] = {"full": 1, "busy": 1, "slurm": 5}
+"""What is wrong with this machine, or with Slurm, rather than with an image: else the exit code is 4."""

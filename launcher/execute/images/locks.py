@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from launcher.checks.images import about
 from launcher.execute import reading
@@ -12,7 +13,7 @@ from launcher.execute.folder import above, exists
 from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
 from launcher.execute.images.aliases import refusal
-from launcher.execute.images.failure import Failure
+from launcher.execute.images.failure import CODES, EXITS, Failure, Kind
 from launcher.execute.library import Files
 from launcher.execute.world import World
 from launcher.images import locking
@@ -130,7 +131,7 @@ def looked(site: Site, reference: str, arch: str, told: Told) -> tuple[Image, st
         raise Failure("faulty", f"`{reference}` can be asked about nowhere")
     answer = answers.answer(question)
     if answer.image is None:
-        raise Failure("absent", answer.text, answer.advice)
+        raise Failure(cast("Kind", answer.fault or "absent"), answer.text, answer.advice)
     return answer.image, digest(Path(question.path), told) if isinstance(question, Header) else None
 
 
@@ -191,8 +192,8 @@ def _srun(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _refused(one: Wanted, answer: Answer) -> Diagnostic:
-    code = {"platform": "image-of-other-nodes"}.get(answer.fault, "image-absent")
-    return Diagnostic(code, answer.text, one.place, help=answer.advice, exit=4)
+    code, status = CODES.get(answer.fault, "image-absent"), EXITS.get(answer.fault, 4)
+    return Diagnostic(code, answer.text, one.place, help=answer.advice, exit=status)
 
 
 def _sought() -> tuple[tuple[str, ...], tuple[str, ...]]:

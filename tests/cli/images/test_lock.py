@@ -172,6 +172,28 @@ def test_every_architecture_that_is_locked_is_verified(launch: Program, served: 
     assert lock(launch, "verify")[0] == 4  # of the other nothing is said any more by its reference
 
 
+@pytest.mark.parametrize(
+    ("host", "environ", "said"),
+    [
+        ("registry.invalid", {"LAUNCH_OFFLINE": "1"}, "`registry.invalid` is not asked: `LAUNCH_OFFLINE` is set"),
+        ("127.0.0.1:1", {}, "`127.0.0.1:1` cannot be reached"),
+    ],
+)
+def test_a_registry_that_does_not_tell_has_no_less(
+    launch: Program, host: str, environ: dict[str, str], said: str
+) -> None:
+    """Nobody knows whether the image is there: the same words as of whoever fetches it."""
+    site(launch, f"{host}/l/engine:1")
+    store = str(launch.home / "store")
+    verbs = ["lock"], ["ensure", "engine", "--store", store], ["pull", "engine", "--store", store]
+    for words in verbs:
+        done = launch("images", *words, "--cluster", "./site.toml", env=environ)
+        lines = done.stderr.splitlines()
+        assert [said in line for line in lines if line.startswith("error[")] == [True], done.stderr
+        assert (done.returncode, "error[image-unseen]: " in done.stderr) == (4, True)
+    assert not (launch.home / "launch.lock").exists()
+
+
 def test_what_cannot_be_locked(launch: Program, served: Served) -> None:
     site(launch, f"{served.host}/l/engine:9")
     status, _, err = lock(launch, "lock")

@@ -95,5 +95,7 @@ def test_files(launch: Program) -> None:
 
 
 def test_nobody_to_ask_is_a_warning(launch: Program) -> None:
-    found = probed(launch, "127.0.0.1:1/p/good:1", "127.0.0.1:1/p/good:1")
+    found = probed(launch, "127.0.0.1:1/p/good:1", "127.0.0.1:1/p/other:1")
     assert ["warning[image-unseen]: `127.0.0.1:1` cannot be reached" in line for line in found] == [True, True]
+    # Of one image once, whatever roles have it.
+    assert len(probed(launch, "127.0.0.1:1/p/good:1", "127.0.0.1:1/p/good:1")) == 1
