@@ -32,9 +32,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     files = Files()
     if named is None and not files.cluster(name):
         raise Usage(f"no cluster is named `{name}`", name, files.clusters(), _known(files))
-    shown = _shown(files, name, named) if args.what == "show" or named else ""
+    documents = _documents(files, name, named) if args.what == "show" or named else ()
     if args.what == "show":
-        terminal.say(shown)
+        terminal.say(mask(toml(documents)))
+        made = " under ".join(f"`{document.name}`" for document in documents)
+        terminal.note(f"`{name}` is made of {made}{', whose keys count' * (len(documents) > 1)}")
     else:
         terminal.say("\n".join(files.config_path(name)))
         if named is not None:
@@ -46,12 +48,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _shown(files: Files, name: str, named: Place | None) -> str:
+def _documents(files: Files, name: str, named: Place | None) -> Sequence[Document]:
+    """The files of a cluster, lowest first. Raises Refused where they are no cluster."""
     linking = Linking(files)
     found = site(linking, name, named)
     if found is None:
         raise Refused(linking.findings)
-    return mask(toml(found.documents))
+    return found.documents
 
 
 def toml(documents: Sequence[Document]) -> str:

@@ -136,5 +136,5 @@ class Job:
 
     @property
     def served_name(self) -> str:
-        """The model's name in requests: as the recipe says, else the alias in `model.path`, else `model`."""
+        """The model's name in requests: as the recipe says, else `model.path` as written, else `model`."""
         return self.recipe.model.served_name or self.recipe.model.path or "model"

@@ -110,7 +110,7 @@ class Model(Table):
         default=None, min_length=1, description="alias in the cluster's `[models]`, or an absolute path"
     )
     served_name: str | None = Field(
-        default=None, min_length=1, description="model name in requests; default the alias in `path`, else `model`"
+        default=None, min_length=1, description="model name in requests; default `path` as written, else `model`"
     )
 
 

@@ -35,6 +35,19 @@ def test_a_cluster_is_shown_with_secrets_masked(launch: Program) -> None:
     assert launch("cluster", "show", "gb300").stdout == launch("config", "show", "--cluster", "gb300").stdout
 
 
+def test_it_is_told_which_files_make_a_cluster(launch: Program) -> None:
+    shipped = launch("cluster", "show", "gb300")
+    assert shipped.stderr.startswith("`gb300` is made of `")
+    assert shipped.stderr.endswith("images/clusters/gb300.toml`\n")
+    own = launch.home / "config/launch/clusters/gb300.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('schema = 1\nname = "gb300"\n[node]\ngpus = 8\n')
+    over = launch("cluster", "show", "gb300")
+    assert "images/clusters/gb300.toml` under `" in over.stderr
+    assert "clusters/gb300.toml`, whose keys count" in over.stderr
+    assert tomllib.loads(over.stdout)["node"]["memory"] == tomllib.loads(shipped.stdout)["node"]["memory"]
+
+
 def test_a_file_is_begun_on_a_machine_without_slurm(launch: Program) -> None:
     done = launch("cluster", "init", "site", env={"PATH": "/nowhere"})
     path = launch.home / "config/launch/clusters/site.toml"

@@ -31,6 +31,19 @@ def test_the_quickstart_has_workers_before_their_router():
     assert found.url == f"http://{ref('ip', 0)}:8000"
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ({}, "model"),
+        ({"path": "qwen"}, "qwen"),
+        ({"path": "/abs/dense"}, "/abs/dense"),
+        ({"path": "/abs/dense", "served_name": "dense"}, "dense"),
+    ],
+)
+def test_a_model_is_called_as_the_recipe_writes_it(model: dict[str, str], name: str) -> None:
+    assert planned(role("worker"), router(), on=site("gb300"), model=model).served_name == name
+
+
 def test_environment_of_a_step():
     box = role("box", BOX, env={"A": "1", "LAUNCH_IP": "mine"}, env_from=("TOKEN",), replicas=2, on="worker")
     found = planned(role("worker", gpus=4, replicas=2), box, router(), on=site("gb300"))
