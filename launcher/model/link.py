@@ -126,5 +126,7 @@ def _once(findings: list[Diagnostic]) -> list[Diagnostic]:
     """Each fault once: what is wrong in a file is wrong in what was merged from it too."""
     found: dict[object, Diagnostic] = {}
     for finding in findings:
-        found.setdefault((finding.code, finding.place or finding.message), finding)
+        # Several keys may be missing in one table; a variant's table has another name once it is merged.
+        which = finding.help if finding.code == "missing-key" else None
+        found.setdefault((finding.code, finding.place or finding.message, which), finding)
     return list(found.values())

@@ -83,14 +83,15 @@ def _unknown(model: type[Table], path: KeyPath, where: Where, suggestions: Sugge
 def _missing(model: type[Table], path: KeyPath, where: Where) -> Diagnostic:
     key = str(path[-1])
     message = f"`{key}` is missing{_inside(path[:-1])}"
+    # A whole document has no line of its own: where the key may be written is its first.
+    place = where(path[:-1], "key") if path[:-1] else replace(where((), "value"), offset=0)
     if path == ("schema",):
-        place = replace(where((), "value"), offset=0)
         return Diagnostic("missing-key", message, place, help="write `schema = 1` on the first line")
     described = purpose(model, path)
     return Diagnostic(
         "missing-key",
         message,
-        where(path[:-1], "key"),
+        place,
         notes=(described,) if described else (),
         help=f"add `{key} = …`",
     )
