@@ -38,9 +38,9 @@ class Trtllm(Engine):
         **CODES,
         "unknown-config-key": """The engine's YAML has no such key
 
-`config` becomes the file of `--config`. TensorRT-LLM ends when it has a key that it does not know. At
-the top of the file what is near a known key is refused; any other unknown key is a warning, since keys come with every
-version. Keys inside of tables are not looked at.
+`config` becomes the file of `--config`. TensorRT-LLM ends when it has a key that it does not know. At the top of the
+file what is near a known key is refused; any other unknown key is a warning, since keys come with every version. Keys
+inside of tables are not looked at.
 
     [roles.worker.config]
     enable_atention_dp = true           # did you mean `enable_attention_dp`?""",
