@@ -57,8 +57,8 @@ def allocation(world: World, plan: Plan, asked: Asked) -> Allocation | None:
     """
     if plan.batch is None:
         return None
-    job = asked.job or world.environ.get("SLURM_JOB_ID") or NEW
-    return None if job == NEW else within.find(world, job, plan.nodes)
+    job = asked.job or world.environ.get(within.VARIABLE) or NEW
+    return None if job == NEW else within.find(world, job, plan.nodes, "--in" if asked.job else within.VARIABLE)
 
 
 def fitted(plan: Plan, held: Allocation | None) -> Plan:

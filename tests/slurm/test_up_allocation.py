@@ -48,9 +48,26 @@ def test_an_allocation_that_is_too_small_is_refused(site: Site) -> None:
     site.bed.wait(job, "RUNNING")
     done = site.launch("up", site.recipe(), "--in", str(job), status=5)
     assert f"job {job} has 1 node, the plan wants 2" in done.stderr
-    done = site.launch("up", site.recipe(), "--in", "4711", status=5)
-    assert "error[" in done.stderr
     assert site.runs() == []
+
+
+def test_an_allocation_that_is_none_is_named_with_where_it_comes_from(site: Site) -> None:
+    done = site.launch("up", site.recipe(), "--in", "4711", status=5)
+    assert "error[allocation-unfit]: job 4711, which `--in` names, does not run: Slurm knows no such job" in done.stderr
+    stale = {"SLURM_JOB_ID": "77777"}
+    done = site.launch("up", site.recipe(), env=stale, status=5)
+    assert "job 77777, which `SLURM_JOB_ID` names, does not run" in done.stderr
+    assert "help: `--in new` submits a job of its own; a shell that outlived its allocation: `unset" in done.stderr
+    job = site.bed.submit("#!/bin/sh\nsleep 600\n", "--nodes=2", "--exclusive")
+    site.bed.wait(job, "RUNNING")
+    site.user = "user"
+    done = site.launch("up", site.recipe(), "--in", str(job), status=5)
+    assert f"error[allocation-unfit]: job {job}, which `--in` names, is `alice`'s" in done.stderr
+    assert site.runs() == []
+    site.bed.ask("scancel", str(job))
+    site.bed.wait(job)
+    done = site.launch("up", site.recipe(), env={"SLURM_JOB_ID": str(job)}, status=5)
+    assert f"job {job}, which `SLURM_JOB_ID` names, does not run: it " in done.stderr
 
 
 def test_a_held_job_takes_the_next_run(site: Site) -> None:
@@ -75,9 +92,9 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
 @pytest.mark.parametrize(
     ("text", "job", "sizes", "variables"),
     [
-        ("7|7|RUNNING|2|node[1-2]\n", "7", (2,), {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-2]"}),
+        ("7|7|RUNNING|2|node[1-2]|20001|alice\n", "7", (2,), {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-2]"}),
         (
-            "7+1|8|RUNNING|2|node[2-3]\n7+0|7|RUNNING|1|node1\n",
+            "7+1|8|RUNNING|2|node[2-3]|20001|alice\n7+0|7|RUNNING|1|node1|20001|alice\n",
             "7",
             (1, 2),
             {
@@ -93,19 +110,22 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     ],
 )
 def test_an_allocation_is_read(text: str, job: str, sizes: tuple[int, ...], variables: dict[str, str]) -> None:
-    found = within.read(text)
+    found = within.read(within.rows(text))
     assert found == within.Allocation(job, sizes, variables)
     assert found.nodes == sum(sizes)
 
 
 def test_components_are_in_the_order_of_their_numbers() -> None:
-    text = "".join(f"7+{number}|{7 + number}|RUNNING|{number + 1}|n{number}\n" for number in reversed(range(12)))
-    found = within.read(text)
+    text = "".join(f"7+{number}|{7 + number}|RUNNING|{number + 1}|n{number}|1|a\n" for number in reversed(range(12)))
+    found = within.read(within.rows(text))
     assert found is not None
     assert found.sizes == tuple(range(1, 13))
     assert found.variables["SLURM_JOB_NODELIST_HET_GROUP_11"] == "n11"
 
 
-@pytest.mark.parametrize("text", ["", "7|7|PENDING|2|\n", "7+0|7|RUNNING|1|n1\n7+1|8|COMPLETING|1|n2\n", "error\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "7|7|PENDING|2||1|a\n", "7+0|7|RUNNING|1|n1|1|a\n7+1|8|COMPLETING|1|n2|1|a\n", "error\n"],
+)
 def test_what_does_not_run_is_none(text: str) -> None:
-    assert within.read(text) is None
+    assert within.read(within.rows(text)) is None

@@ -24,8 +24,9 @@ are started on one of its login nodes. Exit code 5.""",
 kept: `launch up` of the same recipe finds the job, or submits it, and `launch down` ends it. Exit code 5.""",
     "allocation-unfit": """The allocation cannot take the run
 
-`launch up --in JOBID`, the default inside `salloc`, runs in an allocation that is there already. It has to run, and to
-have as many nodes as the plan. Exit code 5.""",
+`launch up --in JOBID`, the default inside `salloc`, runs in an allocation that is there already. It has to run, to
+be yours, and to have as many nodes as the plan. A shell that outlived its allocation (tmux, screen) still names it in
+`SLURM_JOB_ID`: `unset SLURM_JOB_ID`, or `--in new`. Exit code 5.""",
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 

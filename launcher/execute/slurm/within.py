@@ -4,6 +4,7 @@ The keeper runs on this machine, as for a run of this machine alone; its steps a
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,13 @@ from launcher.execute.world import World
 from launcher.run import files, steps
 from launcher.text.diagnostic import Diagnostic, Refused
 
-_FORMAT = "--format=%i|%A|%T|%D|%N"
+_FORMAT = "--format=%i|%A|%T|%D|%N|%U|%u"
+_BARS = _FORMAT.count("|")
+_UNKNOWN = "Invalid job id specified"
 _STEPS = ("squeue", "--steps", "--noheader", "--format=%i %j")
+
+VARIABLE = "SLURM_JOB_ID"
+"""What names the allocation that a shell is in."""
 
 
 @dataclass(frozen=True)
@@ -40,30 +46,45 @@ class Allocation:
         return sum(self.sizes)
 
 
-def find(world: World, job: str, wanted: int) -> Allocation:
-    """The allocation. Raises Refused, exit 5, for one that does not run or has fewer nodes than `wanted`."""
-    found = read(_asked(world, job))
+def find(world: World, job: str, wanted: int, source: str = "--in") -> Allocation:
+    """The allocation that `source` (`--in`, `SLURM_JOB_ID`) names. Raises Refused, exit 5, for one that does not run,
+    is another user's, or has fewer nodes than `wanted`.
+    """
+    rows = _asked(world, job, source)
+    found = read(rows)
     if found is not None and found.job != job:
         # Of a component Slurm tells that component alone; of the leader all.
-        found = read(_asked(world, found.job))
+        rows = _asked(world, found.job, source)
+        found = read(rows)
     if found is None:
-        raise _unfit(f"job {job} does not run", "`squeue --me` lists your jobs; without `--in` a new one is submitted")
+        states = "it has ended" if not rows else f"it is {rows[0][2]}"
+        raise _idle(job, states, source)
+    uid, owner = rows[0][5:]
+    if os.geteuid() not in (0, int(uid)):
+        message = f"job {job}, which `{source}` names, is `{owner}`'s"
+        raise _unfit(message, "`squeue --me` lists your jobs; `--in new` submits a job of its own")
     if found.nodes < wanted:
         what = f"job {job} has {found.nodes} node{'s' * (found.nodes != 1)}, the plan wants {wanted}"
         raise _unfit(what, "`launch plan` shows what is on which node; `--in new` submits a job of its own")
     return found
 
 
-def _asked(world: World, job: str) -> str:
+def _asked(world: World, job: str, source: str) -> Sequence[Sequence[str]]:
     ran = queue.ask(world, ("squeue", "--noheader", f"--jobs={job}", _FORMAT))
-    if ran.exit != 0:
-        raise refused(ran.err)
-    return ran.out
+    if ran.exit == 0:
+        return rows(ran.out)
+    if _UNKNOWN in ran.err:
+        raise _idle(job, "Slurm knows no such job (any more)", source)
+    raise refused(ran.err)
 
 
-def read(text: str) -> Allocation | None:
-    """The allocation in what `squeue` printed, components of a heterogeneous job in order; None unless it runs."""
-    rows = sorted((line.split("|") for line in text.splitlines() if line.count("|") == 4), key=_offset)
+def rows(text: str) -> Sequence[Sequence[str]]:
+    """What `squeue` printed of a job, a row for each component, in order."""
+    return sorted((line.split("|") for line in text.splitlines() if line.count("|") == _BARS), key=_offset)
+
+
+def read(rows: Sequence[Sequence[str]]) -> Allocation | None:
+    """The allocation of which these are the components; None unless it runs."""
     if not rows or any(row[2] != "RUNNING" for row in rows):
         return None
     leader = rows[0][0].partition("+")[0]
@@ -122,6 +143,14 @@ def _told(run: Run) -> Mapping[str, Mapping[str, str]]:
     except (OSError, ValueError) as error:
         raise unreadable(run.path / WITHIN, error) from error
     return found
+
+
+def _idle(job: str, why: str, source: str) -> Refused:
+    new = "`--in new` submits a job of its own"
+    advice = f"`squeue --me` lists your jobs; {new}"
+    if source == VARIABLE:
+        advice = f"{new}; a shell that outlived its allocation: `unset {VARIABLE}`"
+    return _unfit(f"job {job}, which `{source}` names, does not run: {why}", advice)
 
 
 def _unfit(message: str, advice: str) -> Refused:
