@@ -7,6 +7,8 @@ from launcher.execute.status import STATES
 from launcher.run.hints import hint
 
 LOGS: Sequence[str] = (
+    "the supervisor left no outcome: job 14 ended as FAILED (exit code 127): …/job.sh: 3: exec: python3.12: not found",
+    "the supervisor left no outcome: job 14 ended as FAILED (0:53, a node could not open its output file or working …)",
     "pyxis: failed to create container filesystem for image: /images/x.sqsh",
     "[ERROR] Invalid image format: /images/x.sqsh",
     "FATAL: could not open image /images/x.sif",

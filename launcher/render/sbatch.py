@@ -17,6 +17,7 @@ from launcher.run.record import record
 from launcher.run.script import ref
 
 JOB = "job.sh"
+LOG = "batch.log"
 SCRIPT = """\
 #!/bin/sh
 trap '' TERM
@@ -64,7 +65,7 @@ def sbatch(plan: Plan, batch: Batch, cluster: Cluster) -> Iterator[str]:
     yield f"--job-name={plan.name}"
     yield f"--comment={ref('id')}"
     yield f"--chdir={ref('run')}"
-    yield f"--output={ref('run')}/batch.log"
+    yield f"--output={ref('run')}/{LOG}"
     yield "--open-mode=append"
     yield "--no-requeue"
     yield f"--signal=B:TERM@{math.ceil(stop_budget(plan, cluster)) + _NOTICE}"

@@ -3,6 +3,19 @@
 import re
 from typing import Iterable, Optional, Tuple
 
+# As `launch` tells of a job whose batch script did not become the supervisor; sh and bash word it differently.
+BATCH: Tuple[Tuple[str, str], ...] = (
+    (
+        r"left no outcome: .*(?:\(exit code 12[67]\)|exec: .*(?:not found|No such file))",
+        "the batch script could not start Python: `python` of the cluster file names one that is on every node",
+    ),
+    (
+        r"left no outcome: .*could not open its output file",
+        "`runs` of the cluster file must be one folder that all nodes see under that path, and the user may write to",
+    ),
+)
+"""Ends of jobs without a supervisor."""
+
 # As pyxis 0.20 and 0.24, enroot 4.1, Apptainer 1.4 and Slurm 22.05 and 24.11 write them.
 CONTAINERS: Tuple[Tuple[str, str], ...] = (
     (
@@ -52,6 +65,7 @@ CONTAINERS: Tuple[Tuple[str, str], ...] = (
 """Known texts of what starts steps and containers."""
 
 HINTS: Tuple[Tuple[str, str], ...] = (
+    *BATCH,
     *CONTAINERS,
     (
         r"address already in use|errno 98\b|os error 98\b|EADDRINUSE",

@@ -9,7 +9,11 @@ import pytest
 from launcher.run import files, hints, outcome
 from launcher.run.outcome import Verdict, broken, stopped
 
+LEFT = "the supervisor left no outcome: job 7 ended as FAILED"
 HINTS = [
+    (f"{LEFT} (exit code 126): sh: 3: exec: /opt/python3: Permission denied", "`python` of the cluster file"),
+    (f"{LEFT} (0:53, a node could not open its output file or working directory)", "`runs` of the cluster file"),
+    (f"{LEFT} (exit code 1)", None),
     ("Address already in use (os error 98)", "port"),
     ("OSError: [Errno 98] error while attempting to bind on address", "port"),
     ("error: externally-managed-environment", "PIP_BREAK_SYSTEM_PACKAGES"),

@@ -1,7 +1,9 @@
 """What may go wrong with a run on a real Slurm: the outcome is true, and nothing is left behind."""
 
 import os
+import re
 import signal
+import sys
 import time
 
 import pytest
@@ -153,3 +155,21 @@ def test_a_node_that_is_down_is_waited_for(site: Site) -> None:
     assert run.ask(on="login")
     site.launch("down", run.name)
     assert ended(run)[:2] == ("stopped", 0)
+
+
+def test_a_python_that_no_node_has_is_named(site: Site) -> None:
+    site.file.write_text(site.file.read_text().replace(f'python = "{sys.executable}"', 'python = "/opt/none/python3"'))
+    said = site.launch("up", site.recipe(ONE), "--wait", status=1).stderr
+    assert re.search(r"left no outcome: job \d+ ended as FAILED \(exit code 127\): .*exec: /opt/none/python3: ", said)
+    assert "help: the batch script could not start Python: `python` of the cluster file" in said
+
+
+def test_a_run_directory_that_no_node_sees_is_named(site: Site) -> None:
+    before = site.bed.submit("#!/bin/sh\nsleep 600\n", "--nodes=3", "--exclusive")
+    run = site.started(text=ONE)
+    # What Slurm cannot open for its output, as below a folder that is on the login node alone.
+    (run.path / "batch.log").mkdir()
+    site.bed.ask("scancel", str(before))
+    said = site.launch("wait", run.name, status=1).stderr
+    assert f"job {run.job} ended as FAILED (0:53, a node could not open its output file" in said
+    assert "help: `runs` of the cluster file must be one folder that all nodes see" in said

@@ -7,7 +7,9 @@ from typing import Any
 from launcher.execute.journal import Run
 from launcher.execute.slurm.reading import Job
 from launcher.execute.status import Tail
+from launcher.render.sbatch import LOG
 from launcher.run import outcome
+from launcher.run.excerpt import excerpt
 from launcher.run.journal import now
 from launcher.run.outcome import Verdict
 
@@ -21,6 +23,10 @@ _STATES: Mapping[str, tuple[str, int, str]] = {
     "BOOT_FAIL": (outcome.FAILED, 7, "could not boot its nodes"),
     "LAUNCH_FAILED": (outcome.FAILED, 7, "could not be launched"),
 }
+
+# The "signal" of a batch script that slurmstepd could not start for want of its files.
+_UNOPENED = 53
+_LINES = 3
 
 
 def settle(run: Run, job: Job | None, number: str) -> Mapping[str, Any]:
@@ -45,11 +51,22 @@ def verdict(run: Run, events: list[Mapping[str, Any]], job: Job | None, number: 
     if by is not None:
         return outcome.stopped(by)
     if job is None:
-        return Verdict(outcome.BROKEN, 1, f"job {number} has ended, and Slurm does not remember how")
+        return outcome.broken(f"job {number} has ended, and Slurm does not remember how{_said(run)}")
     if job.state in _STATES:
         state, code, what = _STATES[job.state]
         before = "" if events else " before the supervisor ran"
         return Verdict(state, code, f"job {number} {what}{before}")
-    how = f"killed by signal {job.signal}" if job.signal else f"exit code {job.exit}"
-    cause = f"the supervisor left no outcome: job {number} ended as {job.state} ({how})"
-    return Verdict(outcome.BROKEN, 1, cause)
+    how = f"{job.state} ({_how(job)}){_said(run)}"
+    return outcome.broken(f"the supervisor left no outcome: job {number} ended as {how}")
+
+
+def _how(job: Job) -> str:
+    if job.signal == _UNOPENED:
+        return f"{job.exit}:{job.signal}, a node could not open its output file or working directory"
+    return f"killed by signal {job.signal}" if job.signal else f"exit code {job.exit}"
+
+
+def _said(run: Run) -> str:
+    """The last words of the batch script, and of what it became."""
+    lines = excerpt(str(run.path / LOG)).last_lines[-_LINES:]
+    return f": {'; '.join(line.strip() for line in lines)}" if lines else ""
