@@ -28,7 +28,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         if not live:
             end = ending.told if args.ended else ending.unready
             return end(found, terminal, kind)
-        if ready and not args.ended:
+        if ready and not args.ended and kind.waiting(found) is None:
             terminal.say(status(found, kind).url or found.name)
             return 0
         waited = world.monotonic() - began

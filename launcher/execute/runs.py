@@ -32,7 +32,7 @@ class Runs(Protocol):
         """Whether the run is about to begin or goes on; asked often."""
 
     def waiting(self, run: Run) -> str | None:
-        """What a run that has not begun waits for."""
+        """What a run waits for that has not begun, or is suspended."""
 
     def job(self, run: Run) -> str | None:
         """The Slurm job of the run."""

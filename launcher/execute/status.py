@@ -17,6 +17,7 @@ Event = Mapping[str, Any]
 
 CREATED = "created"
 PENDING = "pending"
+SUSPENDED = "suspended"
 LOST = "lost"
 UNKNOWN = "unknown"
 WAITING = "waiting"
@@ -26,6 +27,7 @@ _SILENT = "no outcome was written: keeper and supervisor were killed, or the run
 
 STATES: Mapping[str, str] = {
     PENDING: "the Slurm job waits; the column `url` says for what",
+    SUSPENDED: "Slurm suspended the job, for another one or by `scontrol suspend`: it answers nobody until it goes on",
     turns.STARTING: "steps are started, each once those it comes after are ready",
     turns.GATED: "all steps were started, and some are not ready yet",
     turns.READY: "a completion has gone through the public port",
@@ -64,10 +66,10 @@ class StepStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """`state` of a live run: pending, starting, gated, ready, benchmark, stopping; of one that has ended: finished,
-    stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome written); of
-    one that never started: created; of a directory that another version wrote: unknown. Times are UTC in ISO 8601,
-    `ready_after` seconds.
+    """`state` of a live run: pending, suspended, starting, gated, ready, benchmark, stopping; of one that has ended:
+    finished, stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome
+    written); of one that never started: created; of a directory that another version wrote: unknown. Times are UTC in
+    ISO 8601, `ready_after` seconds.
     `job` is the id of its Slurm job, `waiting` what that waits for. `left`: processes of a lost run that live on.
     """
 
@@ -130,7 +132,7 @@ def status(run: Run, kind: Runs | None = None) -> Status:
         elif event["event"] == "ready":
             facts["ready_after"] = event.get("after")
     if live:
-        return Status(PENDING if waiting else _phase(events), **facts)
+        return Status(_halted(events) if waiting else _phase(events), **facts)
     return _ended(run, facts, events)
 
 
@@ -192,6 +194,11 @@ def _ours(run: Run) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _halted(events: list[Event]) -> str:
+    """A run whose supervisor ran and whose job does not."""
+    return SUSPENDED if any(event["event"] == "begin" for event in events) else PENDING
 
 
 def _phase(events: list[Event]) -> str:

@@ -1,8 +1,12 @@
 """Slurm's words for refusing a job, translated; and whether a job may have been accepted all the same."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from launcher.execute.slurm import refusal
+from launcher.execute.slurm import queue, refusal
+from launcher.execute.world import Ran, Real
+from launcher.text.diagnostic import Refused
 
 
 @pytest.mark.parametrize(
@@ -73,6 +77,20 @@ def test_refusals_are_translated(said: str, message: str, help_: str | None) -> 
 )
 def test_some_failures_leave_it_open(said: str, open_: bool) -> None:
     assert refusal.unsure(said) is open_
+
+
+def test_a_program_that_does_not_end_is_no_program_that_is_absent() -> None:
+    class Hanging(Real):
+        def run(self, words: Sequence[str], *_: object, **__: object) -> Ran:
+            raise TimeoutError(words[0])
+
+    with pytest.raises(Refused) as raised:
+        queue.ask(Hanging(), ("scancel", "7"), 3)
+    (found,) = raised.value.diagnostics
+    assert (found.message, found.help) == (
+        "`scancel` did not answer within 3 s",
+        "slurmctld does not answer: `scontrol ping`",
+    )
 
 
 def test_a_program_that_is_not_there() -> None:

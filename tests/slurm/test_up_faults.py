@@ -97,6 +97,22 @@ def test_a_node_that_is_silent_does_not_end_the_run_at_once(site: Site) -> None:
     assert ended(run)[:2] == ("stopped", 0)
 
 
+def test_a_suspended_job_is_shown_waited_for_and_ended(site: Site) -> None:
+    run = site.up()
+    site.bed.ask("scontrol", "suspend", run.job)
+    told = run.told()
+    assert (told["state"], told["waiting"]) == ("suspended", f"job {run.job} is suspended")
+    assert "it goes on" in site.launch("wait", run.name, "--timeout", "1s", status=6).stderr
+    site.bed.ask("scontrol", "resume", run.job)
+    site.launch("wait", run.name)
+    assert run.told()["state"] == "ready"
+    site.bed.ask("scontrol", "suspend", run.job)
+    before = time.monotonic()
+    site.launch("down", run.name)
+    assert time.monotonic() - before < 20
+    assert ended(run)[:2] == ("stopped", 0)
+
+
 def test_a_step_that_hears_nothing_is_killed(site: Site) -> None:
     deaf = RECIPE.replace('manifest = "sim"', 'manifest = "sim"\nsetup = "trap \'\' TERM"')
     run = site.up(text=deaf)

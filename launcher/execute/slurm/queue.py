@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from launcher.execute.slurm import reading
 from launcher.execute.slurm.reading import Job
-from launcher.execute.slurm.refusal import absent
+from launcher.execute.slurm.refusal import absent, silent
 from launcher.execute.world import Ran, World
 from launcher.text.diagnostic import Refused
 
@@ -22,6 +22,8 @@ def ask(world: World, words: Sequence[str], patience: float = _PATIENCE) -> Ran:
     """A program of Slurm, run to its end. Raises Refused with exit 5 where it cannot be run."""
     try:
         return world.run(words, environment(world.environ), patience)
+    except TimeoutError as error:
+        raise silent(words[0], patience) from error
     except OSError as error:
         raise absent(words[0], (error.strerror or str(error)).lower()) from error
 

@@ -36,6 +36,9 @@ OVER = frozenset(
 WAITING = frozenset(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"))
 """States of a job whose batch script does not run yet."""
 
+HALTED = frozenset(("SUSPENDED", "STOPPED"))
+"""States of a job whose processes stand still: none of them hears a signal but KILL."""
+
 
 @dataclass(frozen=True)
 class Job:

@@ -92,6 +92,12 @@ def absent(program: str, reason: str) -> Refused:
     )
 
 
+def silent(program: str, patience: float) -> Refused:
+    """A program of Slurm that did not end in time."""
+    message = f"`{program}` did not answer within {patience:g} s"
+    return Refused([Diagnostic("slurm-absent", message, None, help=advice("unable to contact"), exit=5)])
+
+
 def words(said: str) -> list[str]:
     """The lines of a message without the names of programs before them."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -7,7 +7,7 @@ from launcher.execute.journal import Run, claim_stop, refusal
 from launcher.execute.journal import script as read_script
 from launcher.execute.slurm import ending, queue, submit
 from launcher.execute.slurm.enter import enter
-from launcher.execute.slurm.reading import OVER, WAITING, Job
+from launcher.execute.slurm.reading import HALTED, OVER, WAITING, Job
 from launcher.execute.status import Tail
 from launcher.execute.world import World
 from launcher.run import outcome
@@ -18,6 +18,7 @@ _EVERY = 1.0
 _PAUSE = 0.1
 _UNHEARD = 8.0
 _MARGIN = 30.0
+_TELLING = 20.0
 _CANCELLING = 90.0
 
 
@@ -52,9 +53,11 @@ class Slurm:
         return True
 
     def waiting(self, run: Run) -> str | None:
-        """Why the job does not run yet; None once it does."""
+        """Why the job does not run yet, or not now; None while it does."""
         number = submit.known(run)
         job = self._job(number) if number is not None else None
+        if job is not None and job.state in HALTED:
+            return f"job {job.id} is {job.state.lower()}"
         if job is None or job.state not in WAITING:
             return None
         reason = f" ({job.reason})" if job.reason else ""
@@ -74,10 +77,7 @@ class Slurm:
         # A run directory that cannot be written: the signal says enough to end the run.
         with contextlib.suppress(OSError):
             claim_stop(run, by)
-        if self.waiting(run) is not None:
-            self._cancel(number)
-        else:
-            self._cancel(number, "--batch", "--signal=TERM")
+        self._tell(run, number)
         if not hasten:
             self._await(run, number)
 
@@ -96,7 +96,7 @@ class Slurm:
             if not heard and not told and moment > begun + _UNHEARD:
                 # It may have been about to start when it was told.
                 told = True
-                self._cancel(number, "--batch", "--signal=TERM")
+                self._tell(run, number)
             if moment > limit and not forced:
                 forced, limit = True, moment + _CANCELLING
                 self._cancel(number)
@@ -105,9 +105,21 @@ class Slurm:
             self.world.pause(_PAUSE)
         self.live(run)
 
-    def _cancel(self, number: str, *options: str) -> None:
+    def _tell(self, run: Run, number: str) -> None:
+        """Tells the supervisor to end the run; cancels a job that has none, or whose supervisor cannot hear.
+
+        What is sent to a job that was suspended meanwhile hangs (22.05), for as long as it is.
+        """
+        if self.waiting(run) is None:
+            words = ("scancel", "--batch", "--signal=TERM", number)
+            with contextlib.suppress(OSError):
+                self.world.run(words, queue.environment(self.world.environ), _TELLING)
+                return
+        self._cancel(number)
+
+    def _cancel(self, number: str) -> None:
         # Its exit code says nothing: 225 also where the signal was delivered (22.05).
-        queue.ask(self.world, ("scancel", *options, number))
+        queue.ask(self.world, ("scancel", number))
         self._asked = None
 
     def _queued(self, number: str) -> bool:
