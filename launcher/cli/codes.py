@@ -74,6 +74,14 @@ makes of them cannot be kept in an image. Exit code 3.""",
 A step of its Containerfile failed: the message has the line, the notes what was said last. Or nothing here builds it:
 Docker (or podman's service) is found by `DOCKER_HOST` or its usual socket, Apptainer on `PATH`; a definition that only
 copies files needs neither. Exit code 4.""",
+    "build-layers": """A definition that does more than copy files is to be put together from layers
+
+Layers have what `[[copy]]` of `image.toml` says. A Containerfile with other instructions than `ARG`, `FROM` and
+`COPY --from` does more, which would be left out: Docker builds it. Exit code 3.""",
+    "build-base": """A Containerfile that is not built upon its base
+
+The last stage of a Containerfile begins with `FROM ${BASE}`, or comes from a stage that does. Otherwise `[base]`, its
+digest and `--base` would be recorded of an image that is made of another. Exit code 3.""",
     "image-busy": """The image is being made by somebody else
 
 One process makes a file of the store; the message names it, on whichever machine it is. Exit code 1.""",

@@ -12,6 +12,10 @@ from launcher.run.record import record
 _STEP = re.compile(r"(?:\[\d+/\d+\] )?(?:Step|STEP) \d+/\d+ ?: (?P<words>.+)", re.DOTALL)
 _FROM = re.compile(r"FROM\s", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(?P<name>\w+)", re.IGNORECASE)
+_COPY = re.compile(r"COPY\s+--from=", re.IGNORECASE)
+_PLAIN = re.compile(r"(ARG|FROM)\s", re.IGNORECASE)
+_STAGE = re.compile(r"FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?", re.IGNORECASE)
+_SPELT = ("$BASE", "${BASE}")
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -63,6 +67,29 @@ def at(text: str, words: str) -> Instruction | None:
 def arguments(text: str) -> set[str]:
     """Names of the arguments that a Containerfile takes."""
     return {found["name"] for each in instructions(text) if (found := _ARG.match(each.words))}
+
+
+def more(text: str) -> Instruction | None:
+    """The first instruction of those that do more than copy files out of other images; layers have none of it."""
+    every = instructions(text)
+    return next((each for each in every if not (_PLAIN.match(each.words) or _COPY.match(each.words))), None)
+
+
+def astray(text: str) -> Instruction | None:
+    """The `FROM` by which the last stage comes from another image than `${BASE}`; None where it does not."""
+    stages: dict[str, Instruction | None] = {}
+    strange: Instruction | None = None
+    for each in instructions(text):
+        found = _STAGE.match(each.words)
+        if found is None:
+            continue
+        image = found["image"].strip("\"'")
+        # Names of stages do not heed case, and mean those before alone.
+        fits = image in _SPELT or (image.lower() in stages and stages[image.lower()] is None)
+        strange = None if fits else stages.get(image.lower()) or each
+        if found["name"]:
+            stages[found["name"].lower()] = strange
+    return strange
 
 
 def templates(text: str) -> set[str]:

@@ -55,6 +55,23 @@ def test_where_a_builder_is(said: str, line: int | None) -> None:
     assert (FILE_TEXT[: found.offset].count("\n") + 1 if found else None) == line
 
 
+@pytest.mark.parametrize(
+    ("text", "more", "astray"),
+    [
+        (FILE_TEXT, "RUN echo a && echo b", "from scratch"),
+        ("FROM ${BASE}\nCOPY --from=a /b /c\n", None, None),
+        ("ARG BASE\nFROM --platform=linux/amd64 $BASE AS One\nFROM a:1 AS two\nFROM one", None, None),
+        ("FROM a:1 AS one\nFROM one AS two\nFROM two", None, "FROM a:1 AS one"),
+        ("FROM ${BASE}\nCOPY a /b", "COPY a /b", None),
+        ("FROM ${BASE}-slim\nENV A=1", "ENV A=1", "FROM ${BASE}-slim"),
+        ("FROM ${BASE:-a:1}", None, "FROM ${BASE:-a:1}"),
+    ],
+)
+def test_what_more_it_does_and_upon_what(text: str, more: str | None, astray: str | None) -> None:
+    found = containerfile.more(text), containerfile.astray(text)
+    assert tuple(each and each.words for each in found) == (more, astray)
+
+
 def test_arguments_that_are_taken() -> None:
     assert containerfile.arguments(FILE_TEXT) == {"BASE", "V"}
     assert containerfile.templates("From: {{ BASE }}\n%post\n echo {{V}} {{ V }} { { C } }") == {"BASE", "V"}

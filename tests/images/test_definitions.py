@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.execute.images.containerfile import based, copies
 from launcher.execute.library import Files
 from launcher.model.definition import BASE, CONTAINERFILE, FILE, Definition, fill, find, read
 from launcher.model.linking import Linking
@@ -51,6 +52,13 @@ def test_what_is_copied_is_what_the_containerfile_copies(name: str) -> None:
     copied = re.findall(r"^COPY --from=(\S+) (\S+) (\S+)$", text, re.MULTILINE)
     if found.file.copies:
         assert tuple((stages[stage], source, target) for stage, source, target in copied) == found.copies
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_those_that_only_copy_need_no_docker(name: str) -> None:
+    found, folder = definition(name), ROOT / "images" / name
+    assert copies(found, folder) == (name in ("envoy", "llm-d"))
+    based(found, folder)
 
 
 @pytest.mark.parametrize("name", NAMES)

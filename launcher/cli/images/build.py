@@ -13,7 +13,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.images import entry, storing
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import aliases, answers, locks
+from launcher.execute.images import aliases, answers, containerfile, locks
 from launcher.execute.images.build import Builder, Builds, Order
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.making import Made, Making
@@ -90,8 +90,13 @@ def _wanted(word: str, args: argparse.Namespace, site: Site) -> Wanted:
         known = ", ".join(definition.file.arch)
         raise Usage(f"`{name}` is not built for {arch}", advice=f"`arch` of its definition has {known}")
     wheels = _folder(args.wheels)
-    builder = args.builder or _builder(definition, args, site)
-    order = Order(definition, folder or Path(name), arch, builder, wheels, args.network, args.again)
+    folder = folder or Path(name)
+    builder = args.builder or _builder(definition, folder, args, site)
+    if builder == "layers":
+        containerfile.layered(definition, folder)
+    elif builder == "docker":
+        containerfile.based(definition, folder)
+    order = Order(definition, folder, arch, builder, wheels, args.network, args.again)
     return Wanted(word, order, tuple(_goals(order, args)))
 
 
@@ -108,8 +113,8 @@ def _definition(name: str, args: Mapping[str, str]) -> Definition:
     return found
 
 
-def _builder(definition: Definition, args: argparse.Namespace, site: Site) -> Builder:
-    if definition.copies:
+def _builder(definition: Definition, folder: Path, args: argparse.Namespace, site: Site) -> Builder:
+    if containerfile.copies(definition, folder):
         return "layers"
     return "apptainer" if site.cluster.runtime == "apptainer" and not args.push else "docker"
 

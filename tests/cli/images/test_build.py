@@ -102,6 +102,8 @@ def test_layers_need_no_daemon(place: Place) -> None:
     text = TOOL.format(base=f"{place.served.host}/b/base:1").replace('"1.0"', '"2.0"')
     copy = f'\n[[copy]]\nfrom = "{place.served.host}/b/tools:${{TOOL_VERSION}}"\nsource = "/app/tool"\n'
     place.write("images/tool/image.toml", f'{text}{copy}target = "/usr/bin/tool"\n')
+    lines = ["ARG BASE=none", "FROM tools AS tools", "FROM ${BASE}", "COPY --from=tools /app/tool /usr/bin/tool"]
+    place.write("images/tool/Containerfile", "\n".join(lines))
     nowhere = {"DOCKER_HOST": "unix:///nonexistent/d.sock"}
     status, out, err = place.images("build tool --json", nowhere)
     assert status == 0, err
@@ -137,7 +139,10 @@ WRONG = [
     ("build tool sim --push r.io/a:1", 2, "several images cannot have one reference", "--push ghcr.io/me"),
     ("build tool --push /a", 2, "`--push`: ", "ghcr.io/me"),
     ("build tool --wheels ./none", 2, "`./none` is no folder", "pip download"),
-    ("build tool --with layers", 4, "`tool` does more than copy files", "--with docker"),
+    ("build tool --with layers", 3, "images/tool/Containerfile:4:1", "--with docker"),
+    ("build both --with layers", 3, "images/both/Containerfile:2:1", "`COPY mine /mine`"),
+    ("build both", 4, "error[image-absent]: nothing answers as Docker does", "unix:///nonexistent"),
+    ("build other", 3, "images/other/Containerfile:2:1", "write `FROM ${BASE}`"),
     ("build tool --with apptainer", 4, "Apptainer builds files for a store of SIF files", "--cluster"),
     ("build tool --base {host}/none:1", 4, "error[image-absent]: `{host}` has no `none:1`", "spelt right"),
     ("build tool --base /i/x.sqsh", 4, "the base `/i/x.sqsh` is no image of a registry", ""),
@@ -149,6 +154,11 @@ WRONG = [
 def test_what_is_wrong_is_said(place: Place, words: str, status: int, said: str, advice: str) -> None:
     text = TOOL.format(base="a:1").replace("description", "descripton").replace("schema = 1", "schema = 1\n")
     place.write("images/broken/image.toml", text)
+    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/b"\n'
+    place.write("images/both/image.toml", TOOL.format(base=place.base) + copy)
+    place.write("images/both/Containerfile", "FROM ${BASE}\nCOPY mine /mine\n")
+    place.write("images/other/image.toml", TOOL.format(base=place.base))
+    place.write("images/other/Containerfile", "ARG BASE\nFROM a:1\n")
     done = place.images(words.format(host=place.served.host), {"DOCKER_HOST": "unix:///nonexistent"})
     assert (done[0], done[1]) == (status, ""), done[2]
     assert said.format(host=place.served.host) in done[2]
