@@ -8,7 +8,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run, find, understood
 from launcher.execute.runs import Kinds
-from launcher.execute.status import every, status
+from launcher.execute.status import counted, every, status
 from launcher.execute.world import Real, World
 from launcher.text.diagnostic import Diagnostic, Refused
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return 0
     failed: list[Diagnostic] = []
     with ThreadPoolExecutor(max_workers=min(16, len(chosen))) as pool:
-        for each, (text, found) in zip(chosen, pool.map(lambda each: _stop(world, kinds, each), chosen), strict=True):
+        for each, (text, found) in zip(chosen, pool.map(lambda each: _stop(kinds, each), chosen), strict=True):
             failed += found
             if not found:
                 terminal.note(f"{each.name}: {text}")
@@ -42,18 +42,18 @@ def _chosen(args: argparse.Namespace, world: World, kinds: Kinds) -> Sequence[Ru
     return list({found.path: found for found in (find(world, word) for word in args.run)}.values())
 
 
-def _stop(world: World, kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:
+def _stop(kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:
     kind = kinds.of(each)
     try:
         before = status(understood(each), kind)
-        left = 0 if before.live else len(world.left([each.path])[each.path])
+        left = () if before.live else kind.left([each]).get(each.path, ())
         kind.stop(each)
         after = status(each, kind)
     except Refused as refused:
         return "", refused.diagnostics
     if left:
-        ended = f"{left} process{'es' * (left > 1)} that it had left behind"
-        return f"{ended} {'were' if left > 1 else 'was'} killed ({after.cause or after.state})", []
+        ended = f"{counted(left)} that it had left behind"
+        return f"{ended} {'were' if len(left) > 1 else 'was'} killed ({after.cause or after.state})", []
     if not before.live:
         return f"has ended already ({after.cause or after.state})", []
     return after.cause or after.state, []

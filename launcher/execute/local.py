@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -191,6 +191,12 @@ class Local:
     def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
         """Ends the run; see `stop`."""
         stop(self.world, run, by, hasten)
+
+    def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
+        """Pids of what the runs of this machine left; one look at all processes serves them all."""
+        here = os.uname().nodename
+        holders = {run.path: lock.holder(str(run.path)) for run in runs}
+        return self.world.left([path for path, holder in holders.items() if holder is None or holder.host == here])
 
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in the step; see `enter`."""

@@ -1,7 +1,7 @@
 """What verbs ask of a run, whoever schedules it: one protocol, and a table of those that fulfil it."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -40,6 +40,9 @@ class Runs(Protocol):
     def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
         """Ends the run and returns when nothing of it is left; one that has ended is no error. Raises Refused."""
 
+    def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
+        """What lives of runs that have neither keeper nor supervisor: pids of processes, ids of steps."""
+
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in the step `name`. Returns never; raises Refused, OSError."""
 
@@ -61,8 +64,15 @@ class Kinds:
 
     def of(self, run: Run) -> Runs:
         """The kind of a run."""
-        within = (run.path / WITHIN).exists()
-        return self.named("slurm" if submitted(run.path) else "allocation" if within else "local")
+        return self.named(_kind(run))
+
+    def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
+        """What lives of runs that have neither keeper nor supervisor; every kind is asked once."""
+        kinds = {run.path: _kind(run) for run in runs}
+        found: dict[Path, Sequence[int | str]] = {}
+        for kind in {*kinds.values()}:
+            found |= self.named(kind).left([run for run in runs if kinds[run.path] == kind])
+        return found
 
     def named(self, scheduler: str) -> Runs:
         """The kind of that name."""
@@ -71,6 +81,12 @@ class Kinds:
             made: Runs = getattr(importlib.import_module(module), name)(self._world)
             self._made[scheduler] = made
         return self._made[scheduler]
+
+
+def _kind(run: Run) -> str:
+    if submitted(run.path):
+        return "slurm"
+    return "allocation" if (run.path / WITHIN).exists() else "local"
 
 
 def submitted(path: Path) -> bool:

@@ -1,13 +1,12 @@
 """How a run is: read from its lock, its outcome and its journal, whoever wrote them."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from launcher.execute.journal import Run, runs
-from launcher.execute.runs import Kinds, Runs, submitted
+from launcher.execute.runs import Kinds, Runs
 from launcher.execute.world import World
 from launcher.run import files, lock, outcome, prepare, turns
 from launcher.run.script import Child, load
@@ -70,7 +69,8 @@ class Status:
     finished, stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome
     written); of one that never started: created; of a directory that another version wrote: unknown. Times are UTC in
     ISO 8601, `ready_after` seconds.
-    `job` is the id of its Slurm job, `waiting` what that waits for. `left`: processes of a lost run that live on.
+    `job` is the id of its Slurm job, `waiting` what that waits for. `left`: what of a lost run lives on,
+    pids of processes and ids of Slurm's steps.
     """
 
     state: str
@@ -86,7 +86,7 @@ class Status:
     steps: tuple[StepStatus, ...] = ()
     job: str | None = None
     waiting: str | None = None
-    left: tuple[int, ...] = ()
+    left: tuple[int | str, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -140,20 +140,24 @@ def every(world: World, kinds: Kinds) -> Sequence[tuple[Run, Status]]:
     """Every run, oldest first, and how it is. Those without keeper and supervisor may have left processes here."""
     found = [(run, status(run, kinds.of(run))) for run in runs(world)]
     # Whoever writes an outcome has looked for what is left: only where nobody did is there a reason to.
-    left = world.left([run.path for run, state in found if state.state == LOST and _was_here(run)])
+    left = kinds.left([run for run, state in found if state.state == LOST])
     return [(run, _outlived(state, left.get(run.path, ()))) for run, state in found]
 
 
-def _was_here(run: Run) -> bool:
-    holder = lock.holder(str(run.path))
-    return holder is not None and holder.host == os.uname().nodename and not submitted(run.path)
-
-
-def _outlived(found: Status, left: Sequence[int]) -> Status:
+def _outlived(found: Status, left: Sequence[int | str]) -> Status:
     if not left:
         return found
-    count = f"{len(left)} process{'es' * (len(left) > 1)}"
-    return replace(found, left=tuple(left), cause=f"keeper and supervisor were killed; `launch down` ends {count} left")
+    cause = f"keeper and supervisor were killed; `launch down` ends {counted(left)} left"
+    return replace(found, left=tuple(left), cause=cause)
+
+
+def counted(left: Sequence[int | str]) -> str:
+    """What a run left, in words: `1 process`, `2 processes and 3 steps`."""
+    steps = sum(isinstance(each, str) for each in left)
+    processes = len(left) - steps
+    words = [f"{processes} process{'es' * (processes > 1)}"] if processes else []
+    words += [f"{steps} step{'s' * (steps > 1)}"] if steps else []
+    return " and ".join(words)
 
 
 def _ended(run: Run, facts: dict[str, Any], events: list[Event]) -> Status:

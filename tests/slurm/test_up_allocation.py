@@ -1,7 +1,10 @@
 """Runs in an allocation that is there before them, and jobs that outlive their run."""
 
 import json
+import os
+import re
 import shlex
+import signal
 
 import pytest
 
@@ -87,6 +90,26 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     assert site.bed.jobs()[int(first.job)] == "RUNNING"
     site.launch("down", first.name)
     site.bed.wait(int(first.job))
+
+
+def test_what_a_lost_run_left_in_an_allocation_is_shown_and_ended(site: Site) -> None:
+    """Keeper and supervisor are killed at once: their job goes on, and so do its steps."""
+    job = site.bed.submit("#!/bin/sh\nsleep 600\n", "--nodes=2", "--exclusive", "--gpus-per-node=8")
+    site.bed.wait(job, "RUNNING")
+    run = site.up("--in", str(job))
+    begin = run.heard("begin")
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (begin["pid"], begin["keeper"]):
+            os.kill(pid, number)
+    shown = until(lambda: found if (found := run.told())["state"] == "ended" else None)
+    assert (shown["outcome"], {*run.steps().values()} <= {*shown["left"]}) == ("lost", True)
+    assert run.steps() != {}
+    assert f"{run.name} " in site.launch("ps").stdout
+    said = site.launch("down", "--all").stderr
+    assert re.search(r"\d steps? that it had left behind were killed", said), said
+    assert run.steps() == {}
+    assert "nothing is running" in site.launch("down", "--all").stderr
+    assert site.bed.jobs()[job] == "RUNNING"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Runs of Slurm: submitted, watched by journal and queue, stopped through their supervisor."""
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from launcher.execute.journal import Run, claim_stop, refusal
 from launcher.execute.journal import script as read_script
@@ -80,6 +82,10 @@ class Slurm:
         self._tell(run, number)
         if not hasten:
             self._await(run, number)
+
+    def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
+        """Nothing: with the batch script, Slurm ends all that there was."""
+        return {}
 
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in a step beside the step `name`. Returns never; raises Refused, OSError."""

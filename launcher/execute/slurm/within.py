@@ -3,6 +3,7 @@
 The keeper runs on this machine, as for a run of this machine alone; its steps are on the allocation's nodes.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.execute import local
-from launcher.execute.journal import Run, unreadable
+from launcher.execute.journal import Run, refusal, unreadable
 from launcher.execute.journal import script as read_script
 from launcher.execute.local import Local
 from launcher.execute.runs import WITHIN
@@ -22,6 +23,8 @@ from launcher.run import files, steps
 from launcher.text.diagnostic import Diagnostic, Refused
 
 _FORMAT = "--format=%i|%A|%T|%D|%N|%U|%u"
+_PAUSE = 0.2
+_ENDING = 90.0
 _BARS = _FORMAT.count("|")
 _UNKNOWN = "Invalid job id specified"
 _STEPS = ("squeue", "--steps", "--noheader", "--format=%i %j")
@@ -124,9 +127,26 @@ class Within(Local):
     def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
         """Ends the run, and its steps where nobody else could. Raises Refused."""
         local.stop(self.world, run, by, hasten)
+        begun = self.world.monotonic()
         left = self._steps(run)
         if left:
             queue.ask(self.world, ("scancel", *left))
+        while left and self.world.monotonic() < begun + _ENDING:
+            self.world.pause(_PAUSE)
+            left = self._steps(run)
+        if left:
+            raise refusal("run-left", f"steps that do not end: {', '.join(left)}", "`squeue --me --steps` lists them")
+
+    def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
+        """Processes of this machine, and steps in the allocations."""
+        processes = super().left(runs)
+        if not runs:
+            return processes
+        # A cluster that cannot be asked just now: what is on this machine is known all the same.
+        with contextlib.suppress(Refused):
+            said = queue.ask(self.world, (*_STEPS, f"--user={os.geteuid()}")).out
+            return {run.path: [*processes.get(run.path, ()), *_ids(run, said)] for run in runs}
+        return processes
 
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in a step beside the step `name`. Returns never; raises Refused, OSError."""
@@ -134,7 +154,11 @@ class Within(Local):
 
     def _steps(self, run: Run) -> Sequence[str]:
         ran = queue.ask(self.world, (*_STEPS, f"--jobs={self.job(run)}"))
-        return [step for ids in steps.of(run.name, ran.out).values() for step in ids]
+        return _ids(run, ran.out)
+
+
+def _ids(run: Run, said: str) -> Sequence[str]:
+    return [step for ids in steps.of(run.name, said).values() for step in ids]
 
 
 def _told(run: Run) -> Mapping[str, Mapping[str, str]]:
