@@ -4,8 +4,9 @@ import argparse
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
-from launcher.execute.journal import find
+from launcher.execute.journal import find, refusal
 from launcher.execute.runs import Kinds
+from launcher.execute.status import status
 from launcher.execute.world import Real
 
 
@@ -16,5 +17,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.flush()
     world = Real()
     found = find(world, args.run)
-    Kinds(world).of(found).enter(found, args.step, args.rest)
+    kind = Kinds(world).of(found)
+    told = status(found, kind)
+    if not told.live:
+        how = f"`{found.name}` has ended: {told.cause or told.state}"
+        raise refusal("run-ended", how, "`launch ps` lists the runs that live")
+    kind.enter(found, args.step, args.rest)
     return 0

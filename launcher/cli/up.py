@@ -119,7 +119,8 @@ def contents(prepared: Prepared) -> Contents:
     ]
     sources = {origin.document.name: origin.document.text for group in chains for chain in group for origin in chain}
     text, place = document(prepared.plan, prepared.script), prepared.site
-    return Contents(job.recipe.name, text, prepared.script, place.slots, sources, place.files, place.where)
+    named = None if place.where is None else job.cluster_origins.place(("runs",))
+    return Contents(job.recipe.name, text, prepared.script, place.slots, sources, place.files, place.where, named)
 
 
 def stay(follower: Follower, prepared: Prepared, *, leave: bool) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launcher.execute.journal import PLAN, Run, refusal
-from launcher.execute.status import status
 from launcher.plan.step import Step
 from launcher.render.bare import bare
 from launcher.run import prepare
@@ -22,8 +21,6 @@ def enter(run: Run, name: str, words: Sequence[str]) -> None:
     The variables are those the step was given; those of `env_from` come from this shell, by name, as they did
     for the step. What is started belongs to the run and ends with it.
     """
-    if not status(run).live:
-        raise refusal("run-ended", f"`{run.name}` has ended", "`launch ps` lists the runs that live")
     script = load((run.path / prepare.BOUND).read_text(encoding="utf-8"))
     child = find(script, name)
     env = environment(child, script.inherit, str(run.path), os.environb)

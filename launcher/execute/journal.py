@@ -18,7 +18,7 @@ from launcher.execute.world import World
 from launcher.roles import rehearsal
 from launcher.run import account, files, lock, prepare
 from launcher.run.script import SCHEMA, Script, dump, load
-from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.suggest import nearest
 
 PLAN = "plan.json"
@@ -48,7 +48,7 @@ class Contents:
 
     `plan` is the text of `plan.json`; `slots` the late references that are known, `run` aside; `sources` the
     documents the run was made from, name → text. `more` gives further files by the path of the run directory, and
-    `where` is the folder to make it in, by default `root`.
+    `where` is the folder to make it in, by default `root`; `place` is where a document names it.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Contents:
     sources: Mapping[str, str] = field(default_factory=dict)
     more: Callable[[Path], Mapping[str, bytes]] = lambda path: {}
     where: Path | None = None
+    place: Place | None = None
 
 
 def refusal(code: str, message: str, advice: str | None = None, status: int = 1) -> Refused:
@@ -103,13 +104,18 @@ def create(world: World, contents: Contents) -> Run:
         if run is not None:
             # What is half made would be listed, and take room where there is none.
             remove(world, run)
-        about = f"`{error.filename or where}`: {(error.strerror or str(error)).lower()}"
-        raise refusal(
-            "run-directory",
-            f"the run directory cannot be made: {about}",
-            "set `XDG_STATE_HOME` to a directory with room that you can write to",
-        ) from error
+        raise _unmade(contents, error, where, root(world)) from error
     return run
+
+
+def _unmade(contents: Contents, error: OSError, where: Path, usual: Path) -> Refused:
+    path = str(error.filename or where)
+    message = f"the run directory cannot be made: `{path}`: {(error.strerror or str(error)).lower()}"
+    room = "a directory with room that you can write to"
+    if contents.where is None or Path(path).is_relative_to(usual):
+        return refusal("run-directory", message, f"set `XDG_STATE_HOME` to {room}")
+    advice = f"let `runs` of the cluster file name {room}, and that all nodes see"
+    return Refused([Diagnostic("run-directory", message, contents.place, help=advice, exit=1)])
 
 
 def runs(world: World) -> Sequence[Run]:

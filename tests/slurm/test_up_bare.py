@@ -86,6 +86,19 @@ def test_a_command_runs_beside_a_step(site: Site) -> None:
     said = site.launch("exec", run.name, "worker-1", "--", "sh", "-c", script).stdout.split("\n")
     assert said[:2] == ["node2", "10.77.1.102 1 0,1,2,3,4,5,6,7"]
     assert site.launch("exec", run.name, "router", "--", "sh", "-c", "exit 3", status=3)
+    site.launch("down", run.name)
+    refused = site.launch("exec", run.name, "router", "--", "true", status=1).stderr
+    assert f"error[run-ended]: `{run.name}` has ended: stopped by `down`" in refused
+
+
+def test_a_folder_of_runs_that_cannot_be_written_is_named_with_its_place(site: Site) -> None:
+    (site.folder / "alice").write_text("no folder")
+    said = site.launch("up", site.recipe(), "--detach", status=1).stderr
+    line = site.file.read_text().splitlines().index(f'runs = "{site.folder}/$USER/runs"') + 1
+    assert "error[run-directory]: the run directory cannot be made" in said
+    assert f"bed.toml:{line}:8" in said
+    assert "help: let `runs` of the cluster file name a directory with room" in said
+    assert "XDG_STATE_HOME" not in said
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 143)])
