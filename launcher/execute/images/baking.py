@@ -32,6 +32,7 @@ from launcher.render.sbatch import INHERIT
 from launcher.run import account, files
 from launcher.run.child import environment
 from launcher.run.script import Child
+from launcher.text.encoded import inside
 
 ROOM = 3
 """Free bytes that are wanted for each of the image that is baked: its root may well be stored less packed."""
@@ -197,7 +198,7 @@ def kept(world: World, role: Role, before: bytes, after: bytes) -> Mapping[str, 
         message = f"the preamble of `{role.name}` unsets {names}, which an image cannot"
         raise Failure("faulty", message, "leave that out of it")
     for name, value in found.items():
-        if any(secret in value for secret in secrets(world, role)):
+        if any(inside(secret, value) for secret in secrets(world, role)):
             message = f"the preamble of `{role.name}` exports `{name}` with a value of `env_from` in it"
             raise Failure("faulty", message, f"`unset {name}` at its end: nobody wants a secret in an image")
         if any("\ud800" <= letter <= "\udfff" for letter in value):

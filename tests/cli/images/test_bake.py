@@ -126,7 +126,12 @@ def test_a_failure_pushes_nothing(tmp_path: Path, served: Served, host: str) -> 
     )
     before = (tmp_path / "site.toml").read_text()
     words = ("images", "bake", "r.toml", "--cluster", "./site.toml")
-    for preamble, said in (("exit 3", "ended with exit code 3"), ("export X=x$TOKEN_OF_MINE", "exports `X`")):
+    encoded = "export X=$(echo user:$TOKEN_OF_MINE | base64)"
+    for preamble, said in (
+        ("exit 3", "ended with exit code 3"),
+        ("export X=x$TOKEN_OF_MINE", "exports `X`"),
+        (encoded, "exports `X`"),
+    ):
         text = RECIPE.partition("setup =")[0] + f"setup = '{preamble}'\n"
         (tmp_path / "r.toml").write_text(text)
         env = {"DOCKER_HOST": host, "TOKEN_OF_MINE": SECRET}
