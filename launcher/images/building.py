@@ -11,6 +11,7 @@ LABEL = "launcher.image"
 """Labels of ours begin so; the rest are those of the OCI image-spec 1.1, "Pre-Defined Annotation Keys"."""
 
 _OCI = "org.opencontainers.image"
+KEY = f"{LABEL}.key"
 LOCAL = "localhost"
 """Registry in the name of what is in no registry, as podman has it."""
 
@@ -46,9 +47,14 @@ def labels(definition: Definition, key: str, upon: Upon) -> dict[str, str]:
         f"{_OCI}.base.name": upon.name.partition("@")[0],
         f"{_OCI}.base.digest": upon.digest,
         f"{LABEL}.definition": definition.name,
-        f"{LABEL}.key": key,
+        KEY: key,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def upon(labels: Mapping[str, str]) -> Upon:
+    """The base of an image with these labels."""
+    return Upon(labels.get(f"{_OCI}.base.name", ""), labels.get(f"{_OCI}.base.digest", ""))
 
 
 def local(definition: Definition, tag: str) -> Reference:

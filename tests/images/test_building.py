@@ -101,7 +101,9 @@ def test_where_nothing_is_pushed(text: str) -> None:
 
 def test_labels_are_the_same_for_the_same() -> None:
     upon = Upon("r.io/base:1", f"sha256:{'a' * 64}")
-    assert building.labels(definition(), "k" * 64, upon) == {
+    labels = building.labels(definition(), "k" * 64, upon)
+    assert building.upon(labels) == upon
+    assert labels == {
         "org.opencontainers.image.title": "tool",
         "org.opencontainers.image.description": "a tool",
         "org.opencontainers.image.version": "2.0",

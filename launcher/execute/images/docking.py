@@ -73,6 +73,7 @@ class Dock:
         try:
             self.daemon.push(local, goal, login(goal), self.progress)
         finally:
+            self.registry.forget(goal)
             self._asked(lambda api: api.remove_image(local, force=True))
         return Baked(name, env, made=True)
 

@@ -1,6 +1,6 @@
 """One definition made into what a cluster wants: pushed to a registry, or a file of its store; and written down."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,11 @@ from launcher.execute.images.build import Base, Builds, Order, workplace
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.push import Push
-from launcher.execute.images.registry import Registry
 from launcher.execute.images.results import Result
 from launcher.execute.images.store import Store
 from launcher.execute.world import World
 from launcher.images import building
 from launcher.images.reference import Reference
-from launcher.model.lock import LockedImage
 from launcher.model.site import Site
 
 
@@ -69,10 +67,10 @@ class Making:
 
     def make(self, order: Order, goals: Sequence[Reference]) -> Made:
         """Builds, pushes and stores. Raises Failure, Refused and OSError."""
-        there = None if self.again or goals else self._there(order)
+        there = None if self.again else self._pushed(order, goals) if goals else self._there(order)
         if there is not None:
-            self.builds.told(f"`{order.definition.name}` is built already: {there.reference}")
-            return Made(order, there.base or "", fresh=False, file=there.reference)
+            self.builds.told(f"`{order.definition.name}` is built already: {there.shown}")
+            return there
         base = self.builds.base(order)
         with workplace(self.world, self.store.folder if self.store else None) as work:
             if order.builder == "apptainer":
@@ -99,9 +97,9 @@ class Making:
             site = aliases.read(goal.name)
         names = list(results.meant(site, result))
         names += [alias] if goal is not None and alias not in names else []
-        if made.fresh or goal is not None:
+        if made.fresh or made.reference or goal is not None:
             results.record(self.world, self.lock, site, names, result)
-        if names and made.fresh:
+        if names and (made.fresh or made.reference):
             yield f"{', '.join(f'`{name}`' for name in names)} of cluster `{cluster.name}` locked in `{self.lock}`"
 
     def _docker(self, order: Order, base: Base, goals: Sequence[Reference], work: Path) -> Made:
@@ -109,8 +107,11 @@ class Making:
         made = Made(order, str(base.upon), local=name)
         for goal in goals:
             login = self.builds.registry.transport.logins.login(goal)
-            self.builds.daemon().push(name, goal, login, self.builds.progress)
-            made = replace(made, reference=made.reference or str(goal), digest=self._digest(goal))
+            try:
+                self.builds.daemon().push(name, goal, login, self.builds.progress)
+            finally:
+                self.builds.registry.forget(goal)
+            made = replace(made, reference=made.reference or str(goal), digest=self.builds.registry.digest(goal))
         if self.store is None:
             return made
         built = self.builds.given(name, work)
@@ -138,6 +139,8 @@ class Making:
                 push.document(goal, built.documents[0], goal.tag or "latest")
         finally:
             push.close()
+            for goal in goals:
+                self.builds.registry.forget(goal)
 
     def _sif(self, order: Order, base: Base, work: Path) -> Made:
         store = self.store
@@ -153,7 +156,28 @@ class Making:
 
         return Made(order, str(base.upon), file=str(store.put(order.definition.name, order.key, origin, build)))
 
-    def _there(self, order: Order) -> LockedImage | None:
+    def _pushed(self, order: Order, goals: Sequence[Reference]) -> Made | None:
+        """What the registry has under every goal, where that is of the same key. Raises Failure and OSError."""
+        found = [self._labelled(order, goal) for goal in goals]
+        labels = found[0]
+        if labels is None or any(each != labels for each in found):
+            return None
+        file = str(self.store.ensure(goals[0], order.arch)) if self.store else ""
+        digest = self.builds.registry.digest(goals[0])
+        return Made(order, str(building.upon(labels)), False, str(goals[0]), digest, file)
+
+    def _labelled(self, order: Order, goal: Reference) -> Mapping[str, str] | None:
+        """The labels of an image in a registry that is just what is to be built; None where there is none."""
+        try:
+            found = self.builds.registry.image(goal, order.arch)
+        except Failure as failure:
+            if failure.kind in ("unreachable", "limited"):
+                raise
+            return None  # a registry may deny what does not exist
+        labels = dict(found.config.labels)
+        return labels if labels.get(building.KEY) == order.key and found.config.arch == order.arch else None
+
+    def _there(self, order: Order) -> Made | None:
         """What was built of the same already, where it is still there."""
         lock, cluster = locks.read(self.lock), self.site.cluster
         for each in lock.image if lock else ():
@@ -162,12 +186,8 @@ class Making:
                     inspect.file(Path(each.reference))
                 except Failure:
                     continue
-                return each
+                return Made(order, each.base or "", fresh=False, file=each.reference)
         return None
-
-    def _digest(self, goal: Reference) -> str:
-        """What a tag names that was pushed just now; answers of before are not asked."""
-        return Registry(self.builds.registry.transport).digest(goal)
 
 
 def _local(order: Order) -> Reference:

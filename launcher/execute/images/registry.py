@@ -43,9 +43,7 @@ class Registry:
         """The digest that the reference names now. Raises Failure."""
         if wanted.digest is not None:
             return wanted.digest
-        return self._remembered(
-            ("digest", wanted.registry, wanted.repository, str(wanted.tag)), lambda: self._head(wanted)
-        )
+        return self._remembered(_tagged(wanted), lambda: self._head(wanted))
 
     def image(self, wanted: Reference, arch: str) -> Remote:
         """The image for nodes of `arch`. Raises Failure, of kind `platform` where there is none for them."""
@@ -62,6 +60,11 @@ class Registry:
             raise Failure("faulty", f"`{_shown(wanted)}`: an entry of its index is an index again")
         known = tuple(dict.fromkeys(each.arch for each in found if each.os == "linux"))
         return Remote(top, manifest, self._config(wanted, manifest), known)
+
+    def forget(self, wanted: Reference) -> None:
+        """What a tag named, or that there was none, once something was pushed there: it is asked anew."""
+        with self._lock:
+            self._once.pop(_tagged(wanted), None)
 
     @contextmanager
     def blob(self, wanted: Reference, digest: str, start: int = 0) -> Iterator[Iterator[bytes]]:
@@ -151,6 +154,10 @@ class Registry:
                 future.cancel()
         found: T = future.result()
         return found
+
+
+def _tagged(wanted: Reference) -> tuple[str, ...]:
+    return "digest", wanted.registry, wanted.repository, str(wanted.tag)
 
 
 def _judge(wanted: Reference, status: int, limited: Callable[[], Failure], denied: Callable[[], Failure]) -> None:

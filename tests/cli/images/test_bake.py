@@ -36,6 +36,8 @@ export PATH=/opt/baked:$PATH ODD='a "$b"'
 '''
 """
 
+SITE = 'schema = 1\nname = "site"\nruntime = "pyxis"\narch = "x86_64"\n'
+
 TOOL = """\
 schema = 1
 name = "tool"
@@ -73,11 +75,11 @@ def test_docker_bakes_and_pushes(tmp_path: Path, served: Served, host: str) -> N
     (tmp_path / "manifests/tool.toml").write_text(TOOL)
     (tmp_path / "r.toml").write_text(RECIPE)
     file = tmp_path / "site.toml"
-    file.write_text(
-        'schema = 1\nname = "site"\nruntime = "pyxis"\narch = "x86_64"\n[versions]\nenroot = "4.1.2"\n'
-        f'[images]\nsim = "{served.host}/b/tiny:1"\ntiny = "{served.host}/b/tiny:1"\n'
-    )
+    tiny = f"{served.host}/b/tiny:1"
+    file.write_text(f'{SITE}[versions]\nenroot = "4.1.2"\n[images]\nsim = "{tiny}"\ntiny = "{tiny}"\n')
     env = {"DOCKER_HOST": host, "TOKEN_OF_MINE": SECRET}
+    # An alias that is locked is locked again as what was pushed.
+    assert launch("images", "lock", "tiny", "--cluster", "./site.toml").returncode == 0
     words = ("images", "bake", "r.toml", "--cluster", "./site.toml", "--push", f"{served.host}/b/baked", "--json")
     done = launch(*words, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -90,6 +92,8 @@ def test_docker_bakes_and_pushes(tmp_path: Path, served: Served, host: str) -> N
     )
     assert [each for each in entry["baked"]["env"] if each.startswith("ODD=")] == ['ODD=a "$b"']
     assert SECRET not in done.stdout + done.stderr + file.read_text()
+    (locked,) = tomllib.loads((tmp_path / "launch.lock").read_text())["image"]
+    assert locked["reference"] == row["image"]
     assert json.loads(launch(*words, env=env).stdout)["baked"][0]["state"] == "was baked before"
 
     assert launch("check", "r.toml", "--cluster", "./site.toml").returncode == 0

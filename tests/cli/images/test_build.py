@@ -36,12 +36,13 @@ From: {{ BASE }}
 
 def test_built_pushed_converted_and_locked(place: Place, host: str) -> None:
     place.env = {"DOCKER_HOST": host}
-    words = f"build tool --network none --push {place.served.host}/mine --tag 1.0 --tag main --json"
+    repository = f"{place.served.host}/{place.launch.home.name}/tool"
+    words = f"build tool --network none --push {repository.removesuffix('/tool')} --tag 1.0 --tag main --json"
     status, out, err = place.images(words)
     assert status == 0, err
     assert f" at {host}" in err
     (made,) = json.loads(out)["images"]
-    assert (made["reference"], made["built"]) == (f"docker://{place.served.host}/mine/tool:1.0", True)
+    assert (made["reference"], made["built"]) == (f"docker://{repository}:1.0", True)
     assert place.inside(made["file"], "usr/local/bin/tool").endswith("echo tool 1.0\n")
     assert place.inside(made["file"], "said") == "tool 1.0\n"
     (locked,) = place.lock()
@@ -49,7 +50,7 @@ def test_built_pushed_converted_and_locked(place: Place, host: str) -> None:
     assert (locked["versions"], locked["env"]["FROM_IMAGE"]) == ({"tool": "1.0"}, "yes")
     # The registry has it under both tags, and it says what it was built upon.
     for tag in ("1.0", "main"):
-        target = f"docker://{place.served.host}/mine/tool:{tag}"
+        target = f"docker://{repository}:{tag}"
         said = subprocess.run(["skopeo", "inspect", "--tls-verify=false", target], capture_output=True, check=True)
         found = json.loads(said.stdout)
         assert found["Digest"] == made["digest"]
@@ -83,12 +84,13 @@ def test_one_of_ours(place: Place, host: str) -> None:
     base = bases.pushed(place.served, PYTHON, "python")
     args = tomllib.loads((Path(__file__).parents[3] / "images" / "sim" / "image.toml").read_text())["args"]
     wheels = bases.wheels(*(f"{name.removesuffix('_VERSION').lower()}=={value}" for name, value in args.items()))
-    words = f"build sim --base {base} --wheels {wheels} --network none --push {place.served.host}/ours --json"
+    ours = f"{place.served.host}/{place.launch.home.name}"
+    words = f"build sim --base {base} --wheels {wheels} --network none --push {ours} --json"
     status, out, err = place.images(words)
     assert status == 0, err
     (made,) = json.loads(out)["images"]
     assert (made["file"], made["builder"], made["programs"]) == (None, "docker", {})
-    target = f"docker://{place.served.host}/ours/sim:{made['key'][:12]}"
+    target = f"docker://{ours}/sim:{made['key'][:12]}"
     said = json.loads(subprocess.run(["skopeo", "inspect", "--tls-verify=false", target], capture_output=True).stdout)
     assert (made["reference"], made["digest"]) == (target, said["Digest"])
     assert said["Labels"]["org.opencontainers.image.title"] == "sim"
@@ -125,6 +127,35 @@ def test_layers_need_no_daemon(place: Place) -> None:
     assert [each["reference"] for each in place.lock() if each["arch"] == "x86_64"] == [made["file"]]
     status, _, err = place.images("build tool --with docker --again", nowhere)
     assert (status, "nothing answers as Docker does: unix:///nonexistent/d.sock" in err) == (4, True)
+
+
+def test_what_a_registry_has_is_not_built_again(place: Place) -> None:
+    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
+    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
+    (place.launch.home / "images/tool/Containerfile").unlink()
+    place.site('tool = { build = "tool" }', store=False)
+    words = f"build tool --push {place.served.host}/kept --json"
+
+    def built(more: str = "") -> tuple[object, ...]:
+        status, out, err = place.images(f"{words} {more}")
+        assert status == 0, err
+        (made,) = json.loads(out)["images"]
+        return tuple(made[key] for key in ("built", "reference", "digest", "base"))
+
+    first, *rest = built()
+    lock = place.lock()
+    assert (first, lock[0]["reference"]) == (True, rest[0])
+    # Another checkout of the project has no lock: it takes the same image, and writes the same of it.
+    (place.launch.home / "launch.lock").unlink()
+    assert built() == (False, *rest)
+    assert place.lock() == lock
+    assert built("--again")[0] is True
+    # A tag that is there with another key is moved, also that of an alias that is locked.
+    assert built("--tag main")[0] is True
+    moved = built("--tag main --arg TOOL_VERSION=2 --set")
+    assert (moved[0], place.lock()[0]["digest"]) == (True, moved[2])
+    assert built("--tag main --arg TOOL_VERSION=2") == (False, *moved[1:])
+    assert place.images("verify")[0] == 0
 
 
 WRONG = [
