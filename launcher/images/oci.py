@@ -121,9 +121,12 @@ def kind(body: bytes) -> str:
 def config(body: bytes) -> Config:
     """The configuration of an image. Raises ValueError with a phrase."""
     data = _object(body, "configuration")
-    own = data.get("config") or {}
-    if not isinstance(data.get("architecture"), str) or not isinstance(own, dict):
+    if not isinstance(data.get("architecture"), str):
         raise ValueError("the configuration of the image names no architecture: it is no container image")
+    own, root = _table(data, "config"), _table(data, "rootfs")
+    history = data.get("history") or []
+    if not isinstance(history, list):
+        raise ValueError("`history` in the configuration of the image is no list")
     return Config(
         arch=architecture(data["architecture"]),
         os=str(data.get("os", "linux")),
@@ -132,10 +135,10 @@ def config(body: bytes) -> Config:
         cmd=_texts(own.get("Cmd")),
         workdir=str(own.get("WorkingDir") or ""),
         user=str(own.get("User") or ""),
-        labels=tuple((str(name), str(value)) for name, value in (own.get("Labels") or {}).items()),
-        volumes=tuple(str(path) for path in own.get("Volumes") or {}),
-        diffs=_texts((data.get("rootfs") or {}).get("diff_ids")),
-        commands=tuple(str(each.get("created_by", "")) for each in data.get("history") or [] if isinstance(each, dict)),
+        labels=tuple((str(name), str(value)) for name, value in _table(own, "Labels").items()),
+        volumes=tuple(_table(own, "Volumes")),
+        diffs=_texts(root.get("diff_ids")),
+        commands=tuple(str(each.get("created_by", "")) for each in history if isinstance(each, dict)),
     )
 
 
@@ -146,7 +149,8 @@ def chosen(platforms: Sequence[Platform], arch: str) -> Platform | None:
 
 def _runs(entry: Any) -> bool:
     """Attestations of buildkit stand in an index as platforms `unknown`."""
-    return isinstance(entry, dict) and (entry.get("platform") or {}).get("architecture", "unknown") != "unknown"
+    platform = entry.get("platform") if isinstance(entry, dict) else None
+    return isinstance(platform, dict) and platform.get("architecture", "unknown") != "unknown"
 
 
 def _platform(entry: Mapping[str, Any]) -> Platform:
@@ -201,6 +205,13 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     found = data.get(key)
     if not isinstance(found, list):
         raise ValueError(f"the manifest has no list of {key}")
+    return found
+
+
+def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = data.get(key) or {}
+    if not isinstance(found, dict):
+        raise ValueError(f"`{key}` in the configuration of the image is no JSON object")
     return found
 
 

@@ -101,7 +101,7 @@ def read(linking: Linking, folder: Folder, args: Mapping[str, str] = {}) -> Defi
     file = linking.read(ImageFile, folder.document)
     if file is None:
         return None
-    found = list(_unfilled(folder.document, file))
+    found = [*_unfilled(folder.document, file), *_strayed(folder.document, file)]
     linking.findings.extend(found)
     if found:
         return None
@@ -146,6 +146,20 @@ def _unfilled(document: Document, file: ImageFile) -> Iterator[Diagnostic]:
                 known = ", ".join(f"`{each}`" for each in file.args) or "there are none"
                 message = f"`${{{name}}}` is none of the build arguments"
                 yield Diagnostic("unknown-argument", message, Place(document, path), help=f"`[args]` has: {known}")
+
+
+def _strayed(document: Document, file: ImageFile) -> Iterator[Diagnostic]:
+    """Paths that leave the image, or that mean something else in a layer."""
+    for index, each in enumerate(file.copies):
+        for key, path in (("source", each.source), ("target", each.target)):
+            place, parts = Place(document, ("copy", index, key)), path.split("/")
+            if ".." in parts:
+                help_ = "write the path that it comes to"
+                yield Diagnostic("wrong-value", f"`{path}` has `..` in it", place, help=help_)
+        # OCI image-spec 1.1, "Whiteouts".
+        if any(part.startswith(".wh.") for part in each.target.split("/")):
+            message = f"`{each.target}` has a name with `.wh.` in front, which takes a file away in a layer"
+            yield Diagnostic("wrong-value", message, Place(document, ("copy", index, "target")), help="another name")
 
 
 def _texts(file: ImageFile) -> Iterator[tuple[KeyPath, str]]:

@@ -49,7 +49,10 @@ def _docker(args: argparse.Namespace, site: Site, terminal: Terminal) -> Any:
     """What bakes by Docker, whose client takes long to import. Raises Usage and Failure."""
     if args.push is None or args.how not in (None, "docker"):
         raise Usage("Docker pushes what it bakes: `--with docker` and `--push REPOSITORY` go together")
-    goal = parse(args.push)
+    try:
+        goal = parse(args.push)
+    except ValueError as error:
+        raise Usage(f"`--push`: {error}", advice="`ghcr.io/me/baked`") from error
     if not isinstance(goal, Reference) or goal.digest or goal.tag not in (None, "latest"):
         raise Usage(f"`--push` takes a repository, not `{args.push}`", advice="its tag tells what was baked")
     world = Real()

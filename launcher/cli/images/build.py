@@ -82,8 +82,9 @@ def _wanted(word: str, args: argparse.Namespace, site: Site) -> Wanted:
     image = site.cluster.images.get(word)
     own: Mapping[str, str] = image.args if image and image.build else {}
     name = image.build if image and image.build else word
-    said = entry.arguments(args.arguments)
-    definition = _definition(name, {**own, **said, **({BASE: args.base} if args.base else {})})
+    said = {**entry.arguments(args.arguments), **({BASE: args.base} if args.base else {})}
+    definition = _definition(name, {**own, **said})
+    containerfile.named(definition, said)
     folder = Files().definitions.path(name)
     arch = args.arch or site.cluster.arch or platform.machine()
     if arch not in definition.file.arch:

@@ -38,6 +38,8 @@ class Assembly:
 
     def build(self, base: tuple[Reference, Remote], copies: Sequence[Copy], labels: Mapping[str, str]) -> Built:
         """`base` with what is copied in a layer on top. Raises Failure and OSError."""
+        if len(base[1].config.diffs) != len(base[1].manifest.layers):
+            raise Failure("faulty", f"`{base[0]}` has other layers in its manifest than in its configuration")
         (self.folder / BLOBS).mkdir(parents=True, exist_ok=True)
         layer = self._layer(self._unpacked(*base), copies)
         manifest, config = assembly.upon(self.registry.documents(*base), layer, labels)

@@ -1,13 +1,14 @@
-"""What the Containerfile of a definition does, held against the builder that is to build it, and against its base."""
+"""What is wrong with a definition for the builder that is to build it, before anything is asked or built."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from launcher.images import containerfile
 from launcher.images.containerfile import Instruction
-from launcher.model.definition import CONTAINERFILE, Definition
+from launcher.images.reference import parse
+from launcher.model.definition import BASE, CONTAINERFILE, Definition
 from launcher.text.diagnostic import Diagnostic, Place, Refused
-from launcher.text.document import Document
+from launcher.text.document import Document, KeyPath
 
 
 def copies(definition: Definition, folder: Path) -> bool:
@@ -38,6 +39,28 @@ def based(definition: Definition, folder: Path) -> None:
         place = _place(folder, text, found)
         advice = "write `FROM ${BASE}`: `[base]`, its digest and `--base` decide what that is"
         raise Refused([Diagnostic("build-base", message, place, help=advice)])
+
+
+def named(definition: Definition, said: Collection[str]) -> None:
+    """Raises Refused for images that no reference names, arguments filled in: each where it is written, or as the
+    command line's where one of the arguments `said` there is in it.
+    """
+    file = definition.file
+    texts: list[tuple[KeyPath, str, str]] = [(("base", "reference"), file.base.reference, definition.base)]
+    copied = zip(file.copies, definition.copies, strict=True)
+    texts += [(("copy", index, "from"), each.from_, made) for index, (each, (made, _, _)) in enumerate(copied)]
+    found = []
+    for path, written, made in texts:
+        try:
+            parse(made)
+        except ValueError as error:
+            names = [name for name in said if f"${{{name}}}" in written or (name, path[0]) == (BASE, "base")]
+            place = None if names else Place(definition.folder.document, path)
+            code, status = ("command-line", 2) if names else ("wrong-value", 3)
+            help_ = f"`{names[0]}` of the command line makes it that" if names else None
+            found.append(Diagnostic(code, f"`{made}` names no image: {error}", place, help=help_, exit=status))
+    if found:
+        raise Refused(found)
 
 
 def _text(folder: Path) -> str | None:

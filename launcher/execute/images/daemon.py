@@ -8,6 +8,7 @@ is.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import docker
 import requests
 from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
+from urllib3.exceptions import HTTPError
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.world import World
@@ -22,6 +24,9 @@ from launcher.images import oci
 from launcher.images.containerfile import step
 from launcher.images.login import Login
 from launcher.images.reference import Reference
+
+_BREAKS = (DockerException, requests.RequestException, HTTPError, HTTPException, ConnectionError)
+"""What its client raises where a daemon refuses or breaks off; answers in pieces come from below `requests`."""
 
 _SECONDS = 6 * 3600
 _LOOK = 10
@@ -71,7 +76,7 @@ class Daemon:
         platform = None if order.arch == self.arch else f"linux/{oci.goarch(order.arch)}"
         said, words = list[str](), None
         with order.context.open("rb") as context:
-            events = self._events(
+            events = self.pieces(
                 lambda: self.api.build(
                     fileobj=context,
                     custom_context=True,
@@ -109,26 +114,27 @@ class Daemon:
     def save(self, name: str, out: Path) -> None:
         """The image as `docker save` has it. Raises Failure and OSError."""
         with out.open("wb") as file:
-            for piece in self.asked(lambda: self.api.get_image(name)):
+            for piece in self.pieces(lambda: self.api.get_image(name)):
                 file.write(piece)
 
     def _followed(self, begin: Callable[[], Iterator[Mapping[str, Any]]], told: Told = lambda text: None) -> None:
-        for event in self._events(begin):
+        for event in self.pieces(begin):
             if "error" in event:
                 raise _refused(self.name, _line(event["error"]))
             told(f"{event.get('status', '')} {event.get('id', '')}".strip())
 
-    def _events(self, begin: Callable[[], Iterator[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+    def pieces(self, begin: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """What the daemon answers bit by bit. Raises Failure."""
         try:
             yield from begin()
-        except (APIError, requests.RequestException) as error:
+        except _BREAKS as error:
             raise _broken(self.name, error) from error
 
     def asked(self, call: Callable[[], Any]) -> Any:
         """What the daemon answers. Raises Failure."""
         try:
             return call()
-        except (APIError, requests.RequestException) as error:
+        except _BREAKS as error:
             raise _broken(self.name, error) from error
 
     def close(self) -> None:

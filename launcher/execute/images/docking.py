@@ -145,7 +145,7 @@ class Dock:
     def _exec(self, container: str, argv: tuple[str, ...], env: Mapping[str, str], hear: Callable[[str], None]) -> int:
         made = self._asked(lambda api: api.exec_create(container, list(argv), environment=dict(env), user="0"))["Id"]
         rest = b""
-        for piece in self._asked(lambda api: api.exec_start(made, stream=True)):
+        for piece in self.daemon.pieces(lambda: self.daemon.api.exec_start(made, stream=True)):
             *whole, rest = (rest + piece).split(b"\n")
             for raw in whole:
                 hear(raw.decode("utf-8", "replace").rstrip())
@@ -156,7 +156,8 @@ class Dock:
             pieces, _ = self._asked(lambda api: api.get_archive(container, f"{_RUN}/{name}"))
         except Failure:
             return None
-        with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
+        whole = b"".join(self.daemon.pieces(lambda: pieces))
+        with tarfile.open(fileobj=io.BytesIO(whole)) as archive:
             file = archive.extractfile(name)
             return file.read() if file else None
 
