@@ -52,6 +52,23 @@ class Stream(io.RawIOBase):
                 raise Failure("faulty", "a layer unpacks to more than any image has: it is a bomb, or broken")
         return size
 
+    def close(self) -> None:
+        """Ends what makes the pieces."""
+        _end(self._pieces)
+        super().close()
+
+
+class Archive(tarfile.TarFile):
+    """A layer as an archive. Once it is closed, nobody reads what it was made of: that may be closed too."""
+
+    stream: io.BufferedIOBase | None = None
+
+    def close(self) -> None:
+        """Closes its stream too, which tarfile leaves open."""
+        super().close()
+        if self.stream is not None:
+            self.stream.close()
+
 
 def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[bytes]:
     """The tar archive of a layer. Raises Failure for one that is cut short or no such archive."""
@@ -61,12 +78,15 @@ def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[byte
         raise Failure("faulty", f"a layer is no {compression} archive, or a broken one: {error}") from error
 
 
-def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> tarfile.TarFile:
+def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> Archive:
     """A layer to go through once. Closing it is the caller's affair."""
     stream = io.BufferedReader(Stream(ahead(unpacked(pieces, compression)), most), PIECE)
     try:
-        return tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE, errorlevel=1)
+        opened = Archive.open(fileobj=stream, mode="r|", bufsize=PIECE, errorlevel=1)
+        opened.stream = stream
+        return opened
     except tarfile.TarError as error:
+        stream.close()
         raise Failure("faulty", f"a layer is no tar archive: {error}") from error
 
 
@@ -88,6 +108,8 @@ def ahead(pieces: Iterator[bytes], most: int = 32) -> Iterator[bytes]:
                 put(None)
         except (Failure, OSError) as error:
             put(error)
+        finally:
+            _end(pieces)
 
     thread = threading.Thread(target=make, daemon=True)
     thread.start()
@@ -99,6 +121,12 @@ def ahead(pieces: Iterator[bytes], most: int = 32) -> Iterator[bytes]:
     finally:
         left.set()
         thread.join()
+
+
+def _end(pieces: object) -> None:
+    close = getattr(pieces, "close", None)
+    if close is not None:
+        close()
 
 
 def forget(archive: tarfile.TarFile) -> None:
@@ -153,9 +181,10 @@ def program(pieces: Iterable[bytes], name: str = "zstd") -> Iterator[bytes]:
         advice = f"install it, or the Python package `{name}andard`"
         raise Failure("faulty", f"the image has layers of {name}, and there is no program `{name}`", advice) from None
     with running, contextlib.ExitStack() as stack:
-        stack.callback(running.kill)
         feeder = threading.Thread(target=_fed, args=(running.stdin, pieces), daemon=True)
         feeder.start()
+        stack.callback(feeder.join)
+        stack.callback(running.kill)
         output: Any = running.stdout
         while piece := output.read(PIECE):
             yield piece
