@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -31,14 +32,16 @@ POLICY = {"default": [{"type": "insecureAcceptAnything"}]}
 def docker(folder: Path) -> Iterator[str]:
     """A dockerd that keeps everything in `folder`; its `DOCKER_HOST`."""
     _need({"dockerd": "docker.io", "runc": "runc"})
-    # A path of a socket has at most 107 characters.
-    host = f"unix://{folder}/d.sock"
     (folder / "daemon.json").write_text("{}")
-    words = ["dockerd", f"--host={host}", f"--data-root={folder}/data", f"--exec-root={folder}/exec"]
-    words += [f"--pidfile={folder}/pid", f"--config-file={folder}/daemon.json", "--storage-driver=overlay2"]
-    words += ["--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
-    with _running(words, folder, {}):
-        yield host
+    # A path of a socket has at most 107 characters, and containerd's are deep in the folder for running ones.
+    with tempfile.TemporaryDirectory(prefix="d-") as short:
+        host = f"unix://{short}/d.sock"
+        words = ["dockerd", f"--host={host}", f"--data-root={folder}/data", f"--exec-root={short}/exec"]
+        words += [f"--pidfile={folder}/pid", f"--config-file={folder}/daemon.json", "--storage-driver=overlay2"]
+        words += ["--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
+        with _running(words, folder, Path(short), {}):
+            yield host
+        _unmount(Path(short))
     _unmount(folder)
 
 
@@ -46,7 +49,6 @@ def docker(folder: Path) -> Iterator[str]:
 def podman(folder: Path) -> Iterator[str]:
     """`podman system service` that keeps everything in `folder`; its `DOCKER_HOST`."""
     _need({"podman": "podman", "runc": "runc"})
-    host = f"unix://{folder}/d.sock"
     storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
     texts = {
         "CONTAINERS_CONF": CONTAINERS,
@@ -60,9 +62,11 @@ def podman(folder: Path) -> Iterator[str]:
     home = folder / "home" / ".config" / "containers"
     home.mkdir(parents=True)
     (home / "policy.json").write_text(json.dumps(POLICY))
-    words = ["podman", "system", "service", "--time=0", host]
-    with _running(words, folder, {**environment, "HOME": str(folder / "home")}):
-        yield host
+    with tempfile.TemporaryDirectory(prefix="d-") as short:
+        host = f"unix://{short}/d.sock"
+        words = ["podman", "system", "service", "--time=0", host]
+        with _running(words, folder, Path(short), {**environment, "HOME": str(folder / "home")}):
+            yield host
     _unmount(folder)
 
 
@@ -73,14 +77,14 @@ def _need(programs: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _running(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
+def _running(words: Sequence[str], folder: Path, short: Path, environment: Mapping[str, str]) -> Iterator[None]:
     env = {"PATH": SYSTEM, "TMPDIR": str(folder), **environment}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
         )
         try:
-            _await(folder / "d.sock", process, folder / "log")
+            _await(short / "d.sock", process, folder / "log")
             yield
         finally:
             process.send_signal(signal.SIGTERM)

@@ -87,11 +87,20 @@ FETCHED = {True: r"External prefix cache hit rate: ([0-9.]+)%", False: r'"Genera
 ALL = {True: "100.0", False: "decode:handed-over"}
 
 
+# SMG 1.13 calls decode silent after 3 s without a token, and ill whose servicer does not answer a probe within 5 s: a
+# CPU that has other work to do needs more.
+PATIENT = [
+    word
+    for flag in ("worker-wedge-secs", "health-check-timeout-secs", "health-failure-threshold")
+    for word in ("--set", f"router.flags.{flag}=300")
+]
+
+
 def test_prefill_and_decode_over_grpc(wire: Wire) -> None:
     """Behind SMG: decode fetches every token of every prompt."""
     # The servicer would compute 35 prompts of its own, for half a minute and more.
     own = 'defaults.flags.grpc = true\ndefaults.env.SMG_VLLM_SERVICER_WARMUP = "off"\n'
-    wire.deploy(HALVES % "smg" + own, "--unset", "roles.worker")
+    wire.deploy(HALVES % "smg" + own, "--unset", "roles.worker", *PATIENT)
     for words in (LONG, f"six {LONG}"):
         answer = wire.answer(words)
         assert answer["usage"]["completion_tokens"] == 8
