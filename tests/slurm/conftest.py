@@ -27,26 +27,47 @@ def bed(shared_bed: Bed) -> Iterator[Bed]:
 
 
 @pytest.fixture(scope="session")
-def networked() -> Iterator[Bed]:
+def shared_networked() -> Iterator[Bed]:
     """Three nodes with addresses of their own in two networks."""
     with started(Layout(nodes=3, networks=("eth0", "hsn0"))) as running:
         yield running
 
 
+@pytest.fixture
+def networked(shared_networked: Bed) -> Iterator[Bed]:
+    """The same, without a job before and after."""
+    yield shared_networked
+    shared_networked.clear()
+
+
 @pytest.fixture(scope="session")
-def bound() -> Iterator[Bed]:
+def shared_bound() -> Iterator[Bed]:
     """Two nodes with task/affinity, of as many CPUs as this machine has."""
     with started(Layout(nodes=2, cpus=os.cpu_count() or 1, affinity=True)) as running:
         yield running
 
 
+@pytest.fixture
+def bound(shared_bound: Bed) -> Iterator[Bed]:
+    """The same, without a job before and after."""
+    yield shared_bound
+    shared_bound.clear()
+
+
 @pytest.fixture(scope="session")
-def contained() -> Iterator[Bed]:
+def shared_contained() -> Iterator[Bed]:
     """Three nodes in two networks whose steps are bound to CPUs, with the stand-in for pyxis and Apptainer."""
     programs = {"enroot": plugin.ENROOT, "apptainer": apptainer.apptainer()}
     layout = Layout(nodes=3, cpus=os.cpu_count() or 1, affinity=True, networks=("eth0", "hsn0"), pyxis=("pmi_hook=1",))
     with started(layout, plugin.plugin(), programs) as running:
         yield running
+
+
+@pytest.fixture
+def contained(shared_contained: Bed) -> Iterator[Bed]:
+    """The same, without a job before and after."""
+    yield shared_contained
+    shared_contained.clear()
 
 
 @pytest.fixture(scope="module", params=["stand-in", pytest.param("real", marks=pytest.mark.site)])

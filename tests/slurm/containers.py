@@ -72,7 +72,6 @@ timeout = "120s"
 
 def site(bed: Bed, runtime: str) -> Site:
     """A cluster file for a runtime, the images as it wants them; nothing runs."""
-    bed.clear()
     values = {"runtime": runtime, "cpus": str(CPUS)}
     for name, which in (("image", PAIR), ("routing", ROUTING)):
         made = image.squashfs(which) if runtime == "pyxis" else apptainer.sif(which)

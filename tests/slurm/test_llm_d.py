@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,13 +74,11 @@ LAYOUTS = {
 
 
 @pytest.fixture
-def site(networked: Bed) -> Iterator[Site]:
-    networked.clear()
+def site(networked: Bed) -> Site:
     image = networked.shared / "llm-d"
     if not image.exists():
         programs(image)
-    yield Site(networked, f'{CLUSTER}llm-d = "{image}"\n')
-    networked.clear()
+    return Site(networked, f'{CLUSTER}llm-d = "{image}"\n')
 
 
 def fetch(run: Deployed, url: str, *words: str) -> str:

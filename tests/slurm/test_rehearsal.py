@@ -1,7 +1,6 @@
 """Layouts of several nodes, rehearsed on a real Slurm whose nodes have addresses of their own, behind real routers."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -66,13 +65,11 @@ LAYOUTS = {
 
 
 @pytest.fixture
-def site(networked: Bed) -> Iterator[Site]:
-    networked.clear()
+def site(networked: Bed) -> Site:
     images = f'vllm-router = "{{environment}}"\nsglang-router = "{environment("sglang-router")}"\n'
     # Its tasks tell their numbers apart by Slurm's own variables; what they would say over PMIx is not simulated.
     cluster = CLUSTER.replace("kill_wait = 5", 'kill_wait = 5\nmpi = "none"')
-    yield Site(networked, cluster + images)
-    networked.clear()
+    return Site(networked, cluster + images)
 
 
 def part(run: Deployed, *words: str) -> dict[str, object]:

@@ -15,7 +15,6 @@ from tests.testbed.bed import Bed, until
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
-    networked.clear()
     return Site(networked)
 
 

@@ -48,7 +48,6 @@ exec {real} "$@"
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
-    networked.clear()
     cluster = CLUSTER.replace("[slurm]\n", "[topology]\nsegment = true\n\n[versions]\nslurm = '24.11.5'\n\n[slurm]\n")
     made = Site(networked, cluster)
     folder = made.folder / "bin"

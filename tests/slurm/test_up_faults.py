@@ -16,7 +16,6 @@ ONE = RECIPE.replace("replicas = 2", "replicas = 1")
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
-    networked.clear()
     return Site(networked)
 
 

@@ -22,7 +22,6 @@ def test_a_lost_node_is_the_cause_once_slurm_says_so() -> None:
 
 
 def test_a_step_has_the_cpus_of_its_node(bound: Bed) -> None:
-    bound.clear()
     cpus = os.cpu_count() or 1
     cluster = CLUSTER.replace('interface = "hsn0"\n', "").replace("cpus = 32", f"cpus = {cpus}")
     run = Site(bound, cluster).up(text=RECIPE.replace("replicas = 2", "replicas = 1"))

@@ -21,7 +21,6 @@ touch {folder}/once
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
-    networked.clear()
     return Site(networked)
 
 

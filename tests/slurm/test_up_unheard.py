@@ -23,7 +23,6 @@ WARNED = 33
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
-    networked.clear()
     made = Site(networked)
     text = made.file.read_text()
     python = text.partition('python = "')[2].partition('"')[0]
