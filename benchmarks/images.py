@@ -106,6 +106,7 @@ def unpacked(image: Path, scratch: Path) -> Cost:
     root = scratch / "root"
     found = []
     for _ in range(ROUNDS):
+        os.sync()  # What came before is not written on this one's time.
         found.append(cost(["unsquashfs", "-no-progress", "-quiet", "-dest", str(root), str(image)]))
         shutil.rmtree(root)
     return Cost(
@@ -117,6 +118,7 @@ def started(bed: Bed, image: Path) -> float:
     """Seconds until a step in a container made from it has ended, on a testbed whose pyxis unpacks as the real one."""
     found = []
     for _ in range(ROUNDS):
+        os.sync()
         began = time.perf_counter()
         done = bed.srun("--nodes=1", f"--container-image={image}", "true", timeout=600)
         found.append(time.perf_counter() - began)
@@ -174,6 +176,7 @@ def watched(words: Sequence[str], env: Mapping[str, str]) -> Cost:
 
 def measured(way: Way, scratch: Path, bed: Bed) -> Made:
     """The commands one after another, and what their file is worth."""
+    os.sync()
     costs = [watched(words, way.env) for words in way.commands]
     made = next(Path("/").glob(way.out.lstrip("/")))
     unpack = unpacked(made, scratch)
