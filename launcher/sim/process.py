@@ -143,7 +143,7 @@ def _remote(sock: socket.socket, kind: Personality, worker: Worker, loading: Loa
         remote: Any = importlib.import_module(_REMOTE).Remote
     except ImportError as fault:
         raise Stopped(_lacking("speak gRPC", "smg-grpc-proto grpcio-health-checking", fault)) from fault
-    made: Listening = remote(sock, kind.settings.host, dialect(kind.settings, worker, loading))
+    made: Listening = remote(sock, kind.settings.host, dialect(kind.settings, worker, loading).services())
     return made
 
 

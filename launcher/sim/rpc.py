@@ -1,29 +1,20 @@
-"""gRPC in the place of HTTP: a server on one port, and what every engine serves to SMG there.
+"""gRPC in the place of HTTP: a server on one port.
 
-The messages are those of the package smg-grpc-proto, the health service that of grpcio-health-checking; without them
-this module cannot be imported. Options of the server: `entrypoints/launchers/grpc_server.py` of vLLM 0.32.0.
+Options of the server: `entrypoints/launchers/grpc_server.py` of vLLM 0.32.0.
 """
 
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
-from grpc_health.v1 import health_pb2
-from smg_grpc_proto.generated import common_pb2 as common
 
-from launcher.sim.ask import Ask, Problem
-from launcher.sim.faults import Loading
+from launcher.sim.ask import Problem
 from launcher.sim.message import Gone
-from launcher.sim.parser import Settings
-from launcher.sim.text import Reply
-from launcher.sim.tokenizer import Archive, archive
-from launcher.sim.wire import Piece
-from launcher.sim.worker import Begun, Worker, say
+from launcher.sim.worker import say
 
 _THREADS = 256
 """Calls that are answered at a time."""
@@ -73,75 +64,16 @@ class Method:
     streams: bool = False
 
 
-class Dialect:
-    """What the services of all engines have in common. A subclass has the messages of one."""
-
-    service: str
-
-    def __init__(self, settings: Settings, worker: Worker, loading: Loading) -> None:
-        self.settings = settings
-        self.worker = worker
-        self.loading = loading
-        self._archive: Archive | None = None
-
-    def methods(self) -> Mapping[str, Method]:
-        """The methods of the service by name."""
-        raise NotImplementedError
-
-    def read(self, message: Any) -> tuple[Ask, int | None]:
-        """What a message asks for, and the rank it is to go to. Raises Problem."""
-        raise NotImplementedError
-
-    def chunk(self, message: Any, begun: Begun, piece: Piece) -> Any:
-        """The message that has one token of a stream."""
-        raise NotImplementedError
-
-    def complete(self, message: Any, begun: Begun, answer: tuple[int, Reply], transfer: Any) -> Any:
-        """The message that ends the answer of a number."""
-        raise NotImplementedError
-
-    def generate(self, message: Any, call: Call) -> Iterator[Any]:
-        """The answer to one prompt: its tokens as they come where a stream is asked for, and a last word."""
-        ask, number = self.read(message)
-        begun = self.worker.begin(ask, number, call.wait)
-        with closing(begun.generation.steps(self.worker.pace, call.wait)) as steps:
-            for pieces in steps:
-                yield from (self.chunk(message, begun, piece) for piece in pieces if ask.stream)
-        transfer = self.worker.handoff.end(begun.leg, ask, message.request_id, begun.rank)
-        for answer in enumerate(begun.generation.replies):
-            yield self.complete(message, begun, answer, transfer)
-        say(f'"Generate" {begun.leg.part}{begun.leg.mark}')
-        call.answered(self.worker.faults.answered)
-
-    def tokenizer(self, _: Any, call: Call) -> Iterator[Any]:
-        """The files of the tokenizer."""
-        self._archive = self._archive or archive(self.settings.model)
-        for data, digest in self._archive.chunks():
-            yield common.GetTokenizerChunk(data=data, sha256=digest)
-
-    def flush(self, _: Any, call: Call) -> Any:
-        """The KV cache is emptied."""
-        self.worker.forget()
-        return common.FlushCacheResponse(success=True)
-
-    def checked(self, message: Any, call: Call) -> Any:
-        """The answer of `grpc.health.v1.Health`."""
-        if message.service not in ("", self.service):
-            raise Problem(404, f"unknown service {message.service!r}")
-        status = health_pb2.HealthCheckResponse
-        return status(status=status.SERVING if self.loading.done else status.NOT_SERVING)
-
-
 class Remote:
     """A gRPC server on a port that was bound. `start` returns at once; `close` takes at most its grace."""
 
-    def __init__(self, sock: socket.socket, host: str, dialect: Dialect) -> None:
+    def __init__(self, sock: socket.socket, host: str, services: Mapping[str, Mapping[str, Method]]) -> None:
+        """`services` are methods by name, by the name of their service."""
         self._port = int(sock.getsockname()[1])
         self._sock = sock
         self._host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         self._server = grpc.server(ThreadPoolExecutor(_THREADS), options=_OPTIONS)
-        health = {"Check": Method(health_pb2.HealthCheckRequest, dialect.checked)}
-        for service, methods in ((dialect.service, dialect.methods()), ("grpc.health.v1.Health", health)):
+        for service, methods in services.items():
             handlers = {name: _handler(name, method) for name, method in methods.items()}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
 
