@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from launcher.sim.ask import Ask, Problem
-from launcher.sim.handoff import Lost, Shelf, Store, fetch, record
+from launcher.sim.ask import Ask
+from launcher.sim.handoff import Record, Shelf, Store, fetch, record
 from launcher.sim.leg import Leg, Listener
 from launcher.sim.message import Request, Response, document
-from launcher.sim.transfer import Transfer
+from launcher.sim.transfer import Transfer, parameters, received
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,7 @@ class Mooncake:
 
     def begin(self, ask: Ask) -> Leg:
         """Everything on a consumer should come with a prompt; it waits here for it."""
-        params = ask.raw.get("kv_transfer_params") or {}
-        if not isinstance(params, dict):
-            raise Problem(400, "kv_transfer_params: a table is wanted", param="kv_transfer_params")
+        params = parameters(ask)
         if params.get("do_remote_decode"):
             return Leg("prefill")
         if self._transfer.role != "kv_consumer":
@@ -54,11 +52,11 @@ class Mooncake:
         wanted = ("remote_engine_id", "remote_bootstrap_addr", "transfer_id")
         if not params.get("do_remote_prefill") or not all(params.get(name) for name in wanted):
             return Leg("decode", recomputed=True)
-        return self._fetched(ask, params)
+        return received(self._transfer, ask, lambda: self._fetched(params))
 
     def end(self, leg: Leg, ask: Ask, key: str, rank: int) -> Mapping[str, Any] | None:
         """Keep the prompt; the router knows already where."""
-        number = (ask.raw.get("kv_transfer_params") or {}).get("transfer_id")
+        number = parameters(ask).get("transfer_id")
         if leg.part == "prefill" and number:
             self._store.put(str(number), record(self._worker, ask.prompts[0]))
         return None
@@ -70,14 +68,6 @@ class Mooncake:
         engine = {"engine_id": self._transfer.engine_id or self._worker, "worker_addr": {"0": {"0": place}}}
         return document({str(rank): engine for rank in self._registry.ranks})
 
-    def _fetched(self, ask: Ask, params: Mapping[str, Any]) -> Leg:
-        try:
-            place = urlsplit(str(params["remote_bootstrap_addr"]))
-            found = fetch(place.hostname or "", place.port or 0, str(params["transfer_id"]), self._patience)
-            if found != record(found.worker, ask.prompts[0]):
-                raise Lost("the prompt handed over is another one")
-        except (Lost, ValueError) as fault:
-            if self._transfer.policy == "recompute":
-                return Leg("decode", recomputed=True)
-            raise Problem(500, f"KV load failure: {fault}", "InternalServerError") from fault
-        return Leg("decode", source=found.worker)
+    def _fetched(self, params: Mapping[str, Any]) -> Record:
+        place = urlsplit(str(params["remote_bootstrap_addr"]))
+        return fetch(place.hostname or "", place.port or 0, str(params["transfer_id"]), self._patience)

@@ -4,13 +4,13 @@ Fields as vLLM 0.32.0 sends and expects them (`kv_connector/v1/nixl/pull_schedul
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from launcher.sim.ask import Ask, Problem
 from launcher.sim.blocks import BLOCK
-from launcher.sim.handoff import Lost, Shelf, Store, fetch, record
+from launcher.sim.handoff import Lost, Record, Shelf, Store, fetch, record
 from launcher.sim.leg import Leg, Listener
 
 ROLES = ("kv_producer", "kv_consumer", "kv_both")
@@ -77,6 +77,29 @@ def _has(raw: Mapping[str, Any], name: str) -> bool:
     return isinstance(children, list) and any(isinstance(child, dict) and _has(child, name) for child in children)
 
 
+def parameters(ask: Ask) -> Mapping[str, Any]:
+    """What a request says of its hand-over; empty where it says nothing. Raises Problem."""
+    params = ask.raw.get("kv_transfer_params") or {}
+    if not isinstance(params, dict):
+        raise Problem(400, "kv_transfer_params: a table is wanted", param="kv_transfer_params")
+    return params
+
+
+def received(transfer: Transfer, ask: Ask, fetched: Callable[[], Record]) -> Leg:
+    """The decode leg with the prompt that is `fetched`; where it is lost, or its place is none (ValueError), the policy
+    decides. Raises Problem.
+    """
+    try:
+        found = fetched()
+        if found != record(found.worker, ask.prompts[0]):
+            raise Lost("the prompt handed over is another one")
+    except (Lost, ValueError) as fault:
+        if transfer.policy == "recompute":
+            return Leg("decode", recomputed=True)
+        raise Problem(500, f"KV load failure: {fault}", "InternalServerError") from fault
+    return Leg("decode", source=found.worker)
+
+
 @dataclass(frozen=True)
 class Side:
     """Where this worker's side channel listens: `port` of its first data-parallel rank, one more for each further."""
@@ -104,16 +127,15 @@ class Nixl:
 
     def begin(self, ask: Ask) -> Leg:
         """A prefill leg is asked for by `do_remote_decode`; everything else on a consumer should come with a prompt."""
-        params = ask.raw.get("kv_transfer_params") or {}
-        if not isinstance(params, dict):
-            raise Problem(400, "kv_transfer_params: a table is wanted", param="kv_transfer_params")
+        params = parameters(ask)
         if params.get("do_remote_decode"):
             return Leg("prefill")
         if self._transfer.role == "kv_producer":
             return Leg()
         if not params.get("do_remote_prefill") or not _complete(params):
             return Leg("decode", recomputed=True)
-        return self._fetched(ask, params)
+        place, key = (str(params["remote_host"]), int(params["remote_port"])), str(params["remote_request_id"])
+        return received(self._transfer, ask, lambda: fetch(*place, key, 0.0))
 
     def end(self, leg: Leg, ask: Ask, key: str, rank: int) -> Mapping[str, Any] | None:
         """Keep the prompt; the answer tells the router where."""
@@ -132,17 +154,6 @@ class Nixl:
             "tp_size": 1,
             "remote_num_tokens": kept.tokens,
         }
-
-    def _fetched(self, ask: Ask, params: Mapping[str, Any]) -> Leg:
-        try:
-            found = fetch(str(params["remote_host"]), int(params["remote_port"]), str(params["remote_request_id"]), 0.0)
-            if found != record(found.worker, ask.prompts[0]):
-                raise Lost("the prompt handed over is another one")
-        except Lost as fault:
-            if self._transfer.policy == "recompute":
-                return Leg("decode", recomputed=True)
-            raise Problem(500, f"KV load failure: {fault}", "InternalServerError") from fault
-        return Leg("decode", source=found.worker)
 
 
 def _complete(params: Mapping[str, Any]) -> bool:
