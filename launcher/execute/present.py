@@ -2,30 +2,26 @@
 
 from pathlib import Path
 
-from launcher.execute.images.compute import there
-from launcher.execute.images.failure import Failure
-from launcher.execute.world import Real, World
+from launcher.execute.images import compute
+from launcher.execute.world import Real
 from launcher.model.facts import Answer, Present
 
-_LOOK = 'test -e "$0" || exit 44'
-_ABSENT = 44
+_LOOK = f'test -e "$0" || exit {compute.ABSENT}'
 
 
-def answer(question: Present, world: World | None = None) -> Answer:
+def answer(question: Present) -> Answer:
     """Not `yes` where there is nothing for sure: nobody could look is no such answer."""
     if question.compute is None:
-        try:
-            Path(question.path).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return Answer(yes=False, text="does not exist")
-        except OSError:
-            return Answer(yes=True)
-        return Answer(yes=True)
-    where = "a compute node"
+        return _here(Path(question.path))
+    absent = "exists neither here nor on the compute nodes"
+    return compute.answer(Real(), question.path, question.compute, _LOOK, absent)
+
+
+def _here(path: Path) -> Answer:
     try:
-        ran = there(world or Real(), question.path, question.compute, _LOOK)
-    except Failure as failure:
-        return Answer(yes=True, where=where, fault=failure.kind)
-    if ran.exit == _ABSENT:
-        return Answer(yes=False, text="exists neither here nor on the compute nodes", where=where)
-    return Answer(yes=True, where=where)
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return Answer(yes=False, text="does not exist")
+    except OSError:
+        return Answer(yes=True)
+    return Answer(yes=True)

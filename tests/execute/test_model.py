@@ -1,26 +1,12 @@
-"""What a model says of itself, read where it lies."""
+"""What a model says of itself, and whether there is anything at a path: read where it lies."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from launcher.execute.model import answer
+import pytest
+
 from launcher.execute.probe import answers
-from launcher.execute.world import Ran, Real
-from launcher.model.facts import Answer, Model
-
-
-class World(Real):
-    """This machine, with another path of programs."""
-
-    def run(
-        self,
-        words: Sequence[str],
-        env: Mapping[str, str] | None = None,
-        patience: float = 60.0,
-        keep: Sequence[int] = (),
-    ) -> Ran:
-        return super().run(words, {"PATH": self.environ["PATH"]}, patience, keep)
+from launcher.model.facts import Answer, Model, Present, Question
 
 
 def test_a_folder_is_read_or_said_to_be_none(tmp_path: Path) -> None:
@@ -41,22 +27,37 @@ def test_a_folder_is_read_or_said_to_be_none(tmp_path: Path) -> None:
     }
 
 
-def test_a_compute_node_is_asked_for_what_only_it_sees(tmp_path: Path) -> None:
-    """A stand-in for `srun` runs what a node would."""
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "config.json").write_text(json.dumps({"n": 1}), encoding="utf-8")
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for `srun` that runs what a node would."""
     srun = tmp_path / "bin" / "srun"
     srun.parent.mkdir()
     srun.write_text('#!/bin/sh\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n', encoding="utf-8")
     srun.chmod(0o755)
-    world = World({"PATH": f"{srun.parent}:/usr/bin:/bin"})
-    there = answer(Model(str(model), ("--partition=batch",)), world)
-    assert there == Answer(yes=True, text='{"n": 1}', where="a compute node")
-    gone = answer(Model(str(tmp_path / "none"), ()), world)
-    assert gone == Answer(yes=False, text="does not exist on the compute nodes", where="a compute node")
+    monkeypatch.setenv("PATH", f"{srun.parent}:/usr/bin:/bin")
+    return srun
 
 
-def test_nobody_could_look() -> None:
-    found = answer(Model("/m", ()), World({"PATH": "/nonexistent"}))
-    assert (found.yes, found.text, found.fault) == (True, "", "unreachable")
+@pytest.mark.usefixtures("node")
+def test_a_compute_node_is_asked_for_what_only_it_sees(tmp_path: Path) -> None:
+    model, none, options = tmp_path / "model", tmp_path / "none", ("--partition=batch",)
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps({"n": 1}), encoding="utf-8")
+    asked = (Model(str(model), options), Model(str(none), ()), Present(str(model), ()), Present(str(none), options))
+    found = answers(asked)
+    assert [(found[each].yes, found[each].text) for each in asked] == [
+        (True, '{"n": 1}'),
+        (False, "does not exist on the compute nodes"),
+        (True, ""),
+        (False, "exists neither here nor on the compute nodes"),
+    ]
+    assert {each.where for each in found.values()} == {"a compute node"}
+
+
+@pytest.mark.parametrize("question", [Model("/m", ()), Present("/m", ())], ids=["model", "present"])
+def test_nobody_could_look(node: Path, question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer(yes=True, where="a compute node", fault="unreachable")
+    node.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert answers([question]) == {question: answer}
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert answers([question]) == {question: answer}

@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from launcher.execute.images.compute import look as look_there
+from launcher.execute.images import compute
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.inspect import inspect
 from launcher.execute.images.logins import Logins
@@ -39,7 +39,8 @@ def answer(question: Tag | Header) -> Answer:
     """What is known of an image, or why nothing is."""
     try:
         if isinstance(question, Header) and question.compute is not None:
-            return Answer(yes=True, where="a compute node", image=look_there(Real(), question.path, question.compute))
+            image = compute.look(Real(), question.path, question.compute)
+            return Answer(yes=True, where=compute.WHERE, image=image)
         if isinstance(question, Header):
             image = inspect(Real(), Path(question.path), question.programs, question.packages)
             return Answer(yes=True, where="this machine", image=image)
