@@ -24,6 +24,11 @@ def digest(texts: Iterable[str], env: Mapping[str, str]) -> str:
     return f"sha256:{hashlib.sha256(content.encode('ascii')).hexdigest()}"
 
 
+def mark(image: str, setup: str) -> str:
+    """What an image is called by that is made from the one of identity `image` and the preamble of digest `setup`."""
+    return hashlib.sha256(json.dumps([image, setup]).encode("ascii")).hexdigest()[:32]
+
+
 def named(texts: Iterable[str]) -> frozenset[str]:
     """Every word of the texts that may be the name of a variable."""
     return frozenset(name for text in texts for name in _NAME.findall(text))

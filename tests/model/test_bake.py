@@ -2,7 +2,7 @@
 
 import pytest
 
-from launcher.model.bake import digest, of_a_run
+from launcher.model.bake import digest, mark, of_a_run
 
 TEXT = 'pip install x==$X_VERSION "${EXTRA}"'
 ENV = {"X_VERSION": "1", "EXTRA": "e", "NCCL_DEBUG": "INFO", "PIP_INDEX_URL": "u", "VERSION": "9"}
@@ -26,6 +26,10 @@ ENV = {"X_VERSION": "1", "EXTRA": "e", "NCCL_DEBUG": "INFO", "PIP_INDEX_URL": "u
 )
 def test_it_is_the_same_where_all_that_counts_is(texts: list[str], env: dict[str, str], same: bool) -> None:
     assert (digest(texts, env) == digest([TEXT], ENV)) is same
+
+
+def test_what_an_earlier_release_baked_is_found() -> None:
+    assert mark("sha256:1", "sha256:2") == "d372c67e6862dd69a3c9464e618fb70e"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ that comes. A step that failed has often saved something (pyxis does whatever be
 taken but what three tell to be whole: exit code, pyxis's own word, the file's header.
 """
 
-import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +22,7 @@ from launcher.execute.images.place import srun
 from launcher.execute.images.store import Store, facts
 from launcher.execute.world import World
 from launcher.images.reference import File, Reference, parse
+from launcher.model.bake import mark
 from launcher.model.cluster import Cluster
 from launcher.model.job import Role
 from launcher.render import bake as words
@@ -72,9 +71,8 @@ class Oven:
 
     def path(self, role: Role, text: str, setup: str) -> Path:
         """Where the image `text` with the preamble of that digest is, or will be. Raises Failure and OSError."""
-        content = json.dumps([self._identity(text), setup])
-        mark = hashlib.sha256(content.encode()).hexdigest()[:32]
-        return self.store.folder / f"{role.image}-baked-{mark}{self.store.maker.suffix}"
+        made = mark(self._identity(text), setup)
+        return self.store.folder / f"{role.image}-baked-{made}{self.store.maker.suffix}"
 
     def bake(self, role: Role, text: str, setup: str, *, again: bool = False) -> Baked:
         """The image `text` with the role's preamble in it, made where it is not there.

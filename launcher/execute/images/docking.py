@@ -6,7 +6,6 @@ user are put back as the image had them. What was exported is a label of the ima
 """
 
 import base64
-import hashlib
 import io
 import json
 import tarfile
@@ -22,6 +21,7 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry
 from launcher.execute.world import World
 from launcher.images.reference import Reference, parse
+from launcher.model.bake import mark
 from launcher.model.cluster import Cluster
 from launcher.model.job import Role
 from launcher.render import bake as words
@@ -48,8 +48,7 @@ class Dock:
     def path(self, role: Role, text: str, setup: str) -> str:
         """What the image `text` with the preamble of that digest is, or will be, called. Raises Failure."""
         _, manifest = self._base(text)
-        mark = hashlib.sha256(json.dumps([manifest, setup]).encode()).hexdigest()[:32]
-        return str(replace(self.goal, tag=f"baked-{mark}"))
+        return str(replace(self.goal, tag=f"baked-{mark(manifest, setup)}"))
 
     def bake(self, role: Role, text: str, setup: str, *, again: bool = False) -> Baked:
         """The image `text` with the role's preamble in it, made where the registry has none. Raises Failure."""
