@@ -35,7 +35,7 @@ def write_all(contents: Iterable[Tuple[str, bytes, int]]) -> None:
             parts[part] = path
             _store(part, content, mode)
         for part in parts:
-            _wait(part)
+            sync(part)
         for part, path in parts.items():
             os.replace(part, path)
     except OSError:
@@ -47,9 +47,9 @@ def write_all(contents: Iterable[Tuple[str, bytes, int]]) -> None:
         sync(parent)
 
 
-def sync(folder: str) -> None:
-    """Makes the names in a folder durable; raises OSError."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: str) -> None:
+    """Makes a file's content durable, or the names in a folder; raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:
@@ -95,14 +95,6 @@ def encode(file: File) -> bytes:
 def as_json(value: Any) -> bytes:
     """One line of JSON, ASCII, with its newline."""
     return (json.dumps(value) + "\n").encode("ascii")
-
-
-def _wait(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _store(path: str, content: bytes, mode: int) -> None:

@@ -131,12 +131,8 @@ class Store:
     def publish(self, part: Path, path: Path, known: Mapping[str, Any]) -> None:
         """The finished file under its name, once it is whole and on the disk; what is `known` of it is kept with it."""
         header = inspect.file(part).header
-        handle = os.open(part, os.O_RDONLY)
-        try:
-            os.fchmod(handle, self.mode)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        part.chmod(self.mode)
+        files.sync(str(part))
         found = {"compressor": header.compressor, "sha256": digest(part, lambda text: None)}
         text = json.dumps({"schema": 1, **known, **found}, indent=2)
         files.write(str(path.with_suffix(".json")), text.encode() + b"\n", self.mode)
