@@ -14,7 +14,7 @@ from launcher.model.job import Job, Role
 from launcher.model.manifest import Port
 from launcher.roles.base import Adapter, Endpoint, Net, Replica, Task
 from launcher.roles.command import flags, gates, program
-from launcher.roles.llm_d import events, plugins
+from launcher.roles.llm_d import blocks, events, plugins
 from launcher.roles.llm_d.addresses import ENDPOINTS_FILE, EPP_FILE, GRPC, HEALTH, METRICS, in_run
 from launcher.roles.llm_d.configuring import configuration
 from launcher.roles.llm_d.picking import endpoints
@@ -35,6 +35,7 @@ class Epp(Adapter):
     codes: ClassVar[Mapping[str, str]] = {
         **plugins.CODES,
         **events.CODES,
+        **blocks.CODES,
         "not-alone": """Several of what llm-d has one of
 
 What the EPP knows of prefixes and load is in the one process, and Envoy owns the public port.""",
@@ -69,6 +70,7 @@ What the EPP knows of prefixes and load is in the one process, and Envoy owns th
         yield from alone(role)
         yield from plugins.findings(role, any(each.mode != "aggregate" for each in endpoints))
         yield from events.findings(job, role, endpoints)
+        yield from blocks.findings(job, role)
 
 
 def alone(role: Role) -> Iterator[Diagnostic]:

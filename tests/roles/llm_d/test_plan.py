@@ -64,6 +64,14 @@ def test_whole_requests_need_no_sidecar(tmp_path: Path) -> None:
     assert [gate.kind for gate in found.ready[-3:]] == ["gauge", "http", "complete"]
 
 
+@pytest.mark.parametrize("recipe", ["sim-llm-d", "sim-llm-d-pd"])
+def test_default_scorers_leave_the_size_of_blocks_to_what_workers_tell(tmp_path: Path, recipe: str) -> None:
+    """No plugin has a size of its own, nor one that would overrule the workers' metrics."""
+    told = json.dumps(data(made(tmp_path, recipe), "epp"))
+    assert "prefix-cache-scorer" in told
+    assert "block" not in told.casefold() and "autoTune" not in told
+
+
 def test_each_rank_of_decode_has_a_sidecar_on_its_node_that_calls_it(tmp_path: Path) -> None:
     found = made(tmp_path, HALVES)
     ranks = [each for each in found.endpoints if each.mode == "decode"]
