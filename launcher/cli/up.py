@@ -22,7 +22,7 @@ from launcher.execute.claims import claimed, starting
 from launcher.execute.journal import Contents, Run
 from launcher.execute.probe import audited
 from launcher.execute.runs import Kinds, Runs
-from launcher.execute.site import Asked, Site, allocation, fitted, site
+from launcher.execute.site import Asked, Site, allocation, fitted, placed, site
 from launcher.execute.world import Real, World
 from launcher.model.job import Job
 from launcher.plan.plan import plan
@@ -98,10 +98,18 @@ def prepare(args: argparse.Namespace, world: World, terminal: Terminal, turn: Ex
         _sound(asked(others) if (others := claimed(world)) else [])
     if findings:
         refuse(findings, terminal)
-    warnings = [] if args.dry_run else list(place.accept())
+    warnings = [] if args.dry_run else _accepted(place, job)
     if warnings:
         refuse(warnings, terminal)
     return Prepared(job, made, script, place)
+
+
+def _accepted(place: Site, job: Job) -> Sequence[Diagnostic]:
+    """What the scheduler warns of. Raises `Refused`, at what was written, where it would not take the run."""
+    try:
+        return list(place.accept())
+    except Refused as error:
+        raise placed(error, job) from error
 
 
 def _sound(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:

@@ -8,16 +8,18 @@ from pathlib import Path
 from launcher.execute import local
 from launcher.execute.journal import refusal, root
 from launcher.execute.slurm import submit, within
+from launcher.execute.slurm.refusal import meaning
 from launcher.execute.slurm.within import Allocation
 from launcher.execute.world import World
 from launcher.model import sitepath
 from launcher.model.cluster import Cluster
+from launcher.model.job import Job
 from launcher.plan.batch import inside
 from launcher.plan.step import Plan
 from launcher.render.sbatch import submission
 from launcher.run import account
 from launcher.run.script import Script
-from launcher.text.diagnostic import Diagnostic
+from launcher.text.diagnostic import Diagnostic, Place, Refused
 
 
 def _nothing(path: Path) -> Mapping[str, bytes]:
@@ -100,3 +102,15 @@ def folder(world: World, cluster: Cluster) -> Path | None:
     except KeyError as error:
         missing = f"`runs` of cluster `{cluster.name}` names ${error.args[0]}, which is not set"
         raise refusal("run-directory", missing) from error
+
+
+def placed(error: Refused, job: Job) -> Refused:
+    """A scheduler's refusal at the keys of recipe or cluster file that it is about, where somebody wrote them."""
+    return Refused([each if each.place else replace(each, place=_place(each, job)) for each in error.diagnostics])
+
+
+def _place(diagnostic: Diagnostic, job: Job) -> Place | None:
+    found = meaning("\n".join((diagnostic.message, *diagnostic.notes)))
+    keys = found.keys if found else ()
+    written = ((origins, key) for key in keys for origins in (job.origins, job.cluster_origins))
+    return next((origins.place(key) for origins, key in written if key in origins.chains), None)

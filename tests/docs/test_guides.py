@@ -98,7 +98,7 @@ def faults(model: Any, data: dict[str, Any]) -> list[str]:
 
 def test_every_known_cause_is_in_the_guide() -> None:
     text = (ROOT / "docs/guides/when-it-fails.md").read_text()
-    for advice in [*(advice for _, advice in HINTS), *(advice for _, advice in refusal.ADVICE)]:
+    for advice in [*(advice for _, advice in HINTS), *(meaning.advice for meaning in refusal.MEANINGS)]:
         assert f"| {advice.replace('|', chr(92) + '|')} |" in text
     assert all(hint([line]) for line in causes.LOGS)
     assert all(refusal.advice(line) for line in causes.REFUSALS)

@@ -88,6 +88,20 @@ def test_a_late_refusal_leaves_nothing(site: Site) -> None:
     assert [path.name for path in (site.folder / "alice/runs").iterdir()] == []
 
 
+@pytest.mark.parametrize(
+    ("word", "message", "place"),
+    [
+        ("slurm.sbatch.constraint=fast", "Invalid feature specification", "--set:1:25"),
+        ("slurm.sbatch.nodelist=nowhere", "Invalid node name specified", "--set:1:23"),
+        ("slurm.sbatch.reservation=ours", "Requested reservation is invalid", "--set:1:26"),
+    ],
+)
+def test_a_refusal_is_placed_at_what_was_written(site: Site, word: str, message: str, place: str) -> None:
+    done = site.launch("up", site.recipe(), "--detach", f"--set={word}", status=5)
+    assert f"error[slurm-refused]: Slurm: {message}\n --> {place}" in done.stderr
+    assert "help: `" in done.stderr
+
+
 def test_two_at_once_give_two_runs(site: Site) -> None:
     recipe = site.recipe()
     both = [site.begin("up", recipe, "--detach") for _ in range(2)]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from launcher.run.record import record
 from launcher.text.diagnostic import Diagnostic, Refused
 
 CODES = {
@@ -30,37 +31,82 @@ be yours, and to have as many nodes as the plan. A shell that outlived its alloc
 }
 """Code → what `launch explain CODE` prints; the first line is its summary."""
 
-ADVICE: Sequence[tuple[str, str]] = (
-    (r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"),
-    (r"invalid partition|invalid partition name", "`sinfo` lists the partitions; `[slurm] partition` names one"),
-    (
+
+@record
+class Meaning:
+    """Words of Slurm (`pattern`; case does not matter), what to do about them, and the keys of recipe or cluster file
+    that may have caused them, the likeliest first.
+    """
+
+    pattern: str
+    advice: str
+    keys: tuple[tuple[str, ...], ...] = ()
+
+
+def _sbatch(*options: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(("slurm", "sbatch", option) for option in options)
+
+
+MEANINGS: Sequence[Meaning] = (
+    Meaning(
+        r"AssocGrp|QOSMax|job violates|submit limit", "a limit of your account or QOS is reached: `sacctmgr show qos`"
+    ),
+    Meaning(
+        r"invalid partition|invalid partition name",
+        "`sinfo` lists the partitions; `[slurm] partition` names one",
+        (("slurm", "partition"),),
+    ),
+    Meaning(
         r"invalid account|account/partition combination",
         "`sacctmgr show assoc user=$USER` lists yours; `[slurm] account` names one",
+        (("slurm", "account"), ("slurm", "partition")),
     ),
-    (r"invalid qos", "`sacctmgr show assoc user=$USER format=qos` lists yours; `[slurm] qos` names one"),
-    (
+    Meaning(
+        r"invalid qos",
+        "`sacctmgr show assoc user=$USER format=qos` lists yours; `[slurm] qos` names one",
+        (("slurm", "qos"),),
+    ),
+    Meaning(
+        r"feature specification", "`sinfo -o '%P %f'` lists the features of nodes", _sbatch("constraint", "prefer")
+    ),
+    Meaning(r"invalid node name", "`sinfo -Nh -o %N` lists the nodes", _sbatch("nodelist", "exclude")),
+    Meaning(
+        r"reservation is invalid|access denied to requested reservation",
+        "`scontrol show reservation` lists the reservations, their times and whose they are",
+        _sbatch("reservation"),
+    ),
+    Meaning(r"license specification", "`scontrol show licenses` lists the licenses", _sbatch("licenses")),
+    Meaning(
         r"node configuration is not available|more processors requested|PartitionNodeLimit",
         "no node of the partition has what a node is asked for: compare `[node]` of the cluster file with `sinfo -Nel`",
     ),
-    (r"node count specification|too many nodes", "the partition has fewer nodes, or allows fewer a job"),
-    (r"time limit", "`sinfo -o '%P %l'` shows the limits; `[slurm] time` asks for less"),
-    (r"generic resource|gres", "`sinfo -o '%P %G'` shows what nodes have; `[node] gpu_request` says how to ask"),
-    (r"memory specification|requested memory", "`[node] memory` of the cluster file is more than Slurm's nodes have"),
-    (
+    Meaning(r"node count specification|too many nodes", "the partition has fewer nodes, or allows fewer a job"),
+    Meaning(r"time limit", "`sinfo -o '%P %l'` shows the limits; `[slurm] time` asks for less", (("slurm", "time"),)),
+    Meaning(
+        r"generic resource|gres",
+        "`sinfo -o '%P %G'` shows what nodes have; `[node] gpu_request` says how to ask",
+        (*_sbatch("gres"), ("node", "gpu_request")),
+    ),
+    Meaning(
+        r"memory specification|requested memory",
+        "`[node] memory` of the cluster file is more than Slurm's nodes have",
+        (("node", "memory"),),
+    ),
+    Meaning(
         r"unrecognized option|invalid option",
         "this Slurm does not know the option: look at `versions.slurm` and `[slurm]`",
     ),
-    (r"invalid job credential|munge", "munge does not work on this machine: `munge -n | unmunge` tests it"),
-    (
+    Meaning(r"invalid job credential|munge", "munge does not work on this machine: `munge -n | unmunge` tests it"),
+    Meaning(
         r"configuration source|fetch config",
         "this machine belongs to no Slurm cluster: start on a login node, or set `SLURM_CONF`",
     ),
-    (
+    Meaning(
         r"unable to contact|socket timed out|connection refused|timed out on send",
         "slurmctld does not answer: `scontrol ping`",
     ),
 )
-"""Pattern of Slurm's words (case does not matter) → what to do; the first that is found counts."""
+"""What Slurm says (its `slurm_errno.c`, 22.05 to 25.11) when it refuses; the first that is found counts."""
 
 _UNSURE = re.compile(r"timed out|unable to contact|communication|zero bytes|connection|expired", re.IGNORECASE)
 _PREFIX = re.compile(
@@ -106,9 +152,15 @@ def words(said: str) -> list[str]:
     return list(dict.fromkeys(line.removeprefix("Batch job submission failed: ") for line in lines))
 
 
+def meaning(said: str) -> Meaning | None:
+    """What Slurm's words mean, where that is known."""
+    return next((each for each in MEANINGS if re.search(each.pattern, said, re.IGNORECASE)), None)
+
+
 def advice(said: str) -> str | None:
     """What to do about it."""
-    return next((help_ for pattern, help_ in ADVICE if re.search(pattern, said, re.IGNORECASE)), None)
+    found = meaning(said)
+    return found.advice if found else None
 
 
 def unsure(said: str) -> bool:
