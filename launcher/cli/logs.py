@@ -1,4 +1,6 @@
-"""`launch logs RUN [ROLE|STEP…]`: what the steps wrote, each line behind the name of its step."""
+"""`launch logs RUN [ROLE|STEP…]`: what the steps wrote, each line behind the name of its step, and what was said
+beside them.
+"""
 
 import argparse
 import os
@@ -28,10 +30,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     world = Real()
     found = find(world, args.run)
     kind = Kinds(world).of(found)
-    steps = chosen(status(found, kind).steps, args.names)
-    if not steps:
+    beside = found.path / kind.log
+    steps = chosen(status(found, kind).steps, args.names, beside.stem)
+    if not steps and not args.names:
         terminal.note(f"`{found.name}` has no steps")
     named = [pair for step in steps for pair in written(step)]
+    if beside.stem in args.names or (not args.names and (args.follow or _filled(beside))):
+        named.append((beside.stem, kind.log))
     logs = [Log(found.path / path) for _, path in named]
     heads = _heads([name for name, _ in named], color=terminal.color_out)
     for log, head in zip(logs, heads, strict=True):
@@ -43,9 +48,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def chosen(steps: Sequence[StepStatus], names: Sequence[str]) -> Sequence[StepStatus]:
-    """Steps of these names or roles, all where none is named. Raises `Usage` for a name that is neither."""
-    known = [name for step in steps for name in (step.name, step.role)]
+def chosen(steps: Sequence[StepStatus], names: Sequence[str], beside: str) -> Sequence[StepStatus]:
+    """Steps of these names or roles, all where none is named. Raises `Usage` for a name that is neither, nor that of
+    what was said `beside` them.
+    """
+    known = [*(name for step in steps for name in (step.name, step.role)), beside]
     for name in names:
         if name not in known:
             raise Usage(
@@ -59,6 +66,13 @@ def written(step: StepStatus) -> Iterator[tuple[str, str]]:
     several = len(step.outputs) > 1
     yield from ((f"{step.name}.{task}" if several else step.name, path) for task, path in enumerate(step.outputs))
     yield step.name, step.log
+
+
+def _filled(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 @dataclass

@@ -94,7 +94,12 @@ def ps(parser: Parser) -> None:
 def logs(parser: Parser) -> None:
     """`launch logs`."""
     _run(parser)
-    parser.add_argument("names", metavar="ROLE|STEP", nargs="*", help="whose output; default: everyone's")
+    parser.add_argument(
+        "names",
+        metavar="ROLE|STEP",
+        nargs="*",
+        help="whose output, `batch` or `supervisor` for what no step wrote; default: everyone's",
+    )
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
     parser.add_argument("--lines", "-n", metavar="N", type=int, help="only the last N lines of each step")
 

@@ -17,6 +17,7 @@ from launcher.execute.status import Event, Tail
 from launcher.execute.world import World
 from launcher.run import lock
 from launcher.run.child import inherited
+from launcher.run.keeper import LOG
 from launcher.run.script import Budgets, Script
 from launcher.run.sweep import VARIABLE
 from launcher.run.words import DETACH
@@ -161,6 +162,7 @@ class Local:
 
     world: World
     detaches: bool = False
+    log: str = LOG
     _keepers: dict[Path, tuple[int, ...]] = field(default_factory=dict)
 
     def adopt(self, plan: str) -> None:

@@ -16,11 +16,17 @@ WITHIN = "allocation.json"
 
 
 class Runs(Protocol):
-    """Runs of one kind. `detaches` says whether a run goes on when whoever follows it leaves."""
+    """Runs of one kind. `detaches` says whether a run goes on when whoever follows it leaves, `log` where in the run
+    directory stands what no step wrote: words of the supervisor that failed, and of Slurm about the job.
+    """
 
     @property
     def detaches(self) -> bool:
         """Whether Ctrl-C and a hang-up leave the run going."""
+
+    @property
+    def log(self) -> str:
+        """The path in the run directory of what was said beside the steps."""
 
     def adopt(self, plan: str) -> Run | None:
         """A run of the plan (the text of its `plan.json`) that was written and whose start was cut short."""

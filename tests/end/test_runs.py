@@ -59,6 +59,13 @@ def test_logs(deployment: Deployment) -> None:
     assert (wrong.returncode, "did you mean `clock`?" in wrong.stderr) == (2, True)
 
 
+def test_logs_have_what_the_supervisor_said(deployment: Deployment) -> None:
+    start(deployment)
+    assert deployment("logs", "last", "supervisor").stdout == ""
+    (deployment.run / "supervisor.log").write_text("Traceback\n")
+    assert "supervisor | Traceback" in deployment("logs", "last").stdout.splitlines()
+
+
 def test_logs_follow_until_the_run_ends(deployment: Deployment) -> None:
     start(deployment)
     logs = deployment.start("logs", "last", "-f", "worker")

@@ -70,6 +70,18 @@ def test_logs_are_followed_from_the_queue_to_the_end(site: Site) -> None:
     assert set(site.launch("logs", run.name, "worker-1", "-n", "1").stdout.splitlines()) < set(after["worker-1"])
 
 
+def test_what_slurm_says_of_the_job_is_in_the_logs(site: Site) -> None:
+    run = site.started()
+    run.heard("ready")
+    site.bed.ask("scancel", run.job)
+    site.bed.wait(int(run.job))
+    said = f"*** JOB {run.job} ON node1 CANCELLED"
+    until(lambda: said in (run.path / "batch.log").read_text() or None)
+    told = site.launch("logs", run.name).stdout.splitlines()
+    assert any(line.startswith("batch ") and said in line for line in told)
+    assert said in site.launch("logs", run.name, "batch").stdout
+
+
 def grouped(said: str) -> dict[str, list[str]]:
     """Step → its lines, sorted."""
     found: dict[str, list[str]] = {}

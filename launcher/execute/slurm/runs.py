@@ -12,6 +12,7 @@ from launcher.execute.slurm.enter import enter
 from launcher.execute.slurm.reading import HALTED, OVER, WAITING, Job
 from launcher.execute.status import Tail
 from launcher.execute.world import World
+from launcher.render.sbatch import LOG
 from launcher.run import outcome
 from launcher.run.script import Budgets
 from launcher.text.diagnostic import Refused
@@ -30,6 +31,7 @@ class Slurm:
 
     world: World
     detaches: bool = True
+    log: str = LOG
     _asked: float | None = None
     _jobs: dict[str, Job] | None = None
 
