@@ -1,0 +1,194 @@
+"""What steps of every recipe are told of one another is true, on every cluster."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from launcher.plan.step import Plan
+from launcher.run.script import Gate, bind
+from tests.golden import listening, test_golden
+from tests.golden.listening import EVERYWHERE, LOOPBACK, PURPOSES, RUN, SLOTS, Address, Read, split
+from tests.golden.test_golden import CASES
+
+Found = tuple[Plan, Sequence[Read], Sequence[Address]]
+made = cache(test_golden.made)
+every = pytest.mark.parametrize("name", sorted(CASES))
+
+
+@cache
+def deployment(name: str) -> Found:
+    """The plan of a case, its steps, and what they listen on."""
+    plan = made(name)[0]
+    steps = listening.read(plan)
+    return plan, steps, [each for step in steps for each in listening.listens(step)]
+
+
+def heard(call: Address, listeners: Sequence[Address]) -> set[str]:
+    """The steps that a call reaches: they bind the port on that node, at that address or at every one, for what it is
+    called for, if that is known.
+    """
+    hosts, purpose = {EVERYWHERE, call.host}, PURPOSES.get(call.what, call.what)
+    there = [each for each in listeners if (each.node, each.port) == (call.node, call.port) and each.host in hosts]
+    return {each.step for each in there if not purpose or each.what == purpose}
+
+
+@every
+def test_every_port_of_a_node_is_bound_by_one_step_for_one_purpose(name: str) -> None:
+    listeners = deployment(name)[2]
+    count = Counter((each.node, each.port) for each in listeners)
+    assert [each for each in listeners if count[each.node, each.port] > 1] == []
+
+
+@every
+def test_whatever_a_step_is_told_of_another_one_binds_where_it_is_called(name: str) -> None:
+    _, steps, listeners = deployment(name)
+    for step in steps:
+        for call in listening.told(step):
+            assert len(heard(call, listeners)) == 1, call
+
+
+@every
+def test_what_a_step_binds_other_nodes_reach(name: str) -> None:
+    """On loopback there is Envoy's admin port alone, which that Envoy itself asks."""
+    for each in deployment(name)[2]:
+        own = {EVERYWHERE, SLOTS[f"ip{each.node}"]}
+        assert each.host in own or (each.host, each.what) == (LOOPBACK, "admin"), each
+
+
+@every
+def test_ports_that_the_plan_gives_a_step_are_those_it_binds(name: str) -> None:
+    """What is tried on each node before anything starts, and what a step is told in `LAUNCH_PORT_…`."""
+    _, steps, listeners = deployment(name)
+    for step in steps:
+        own = {each.port for each in listeners if each.step == step.name}
+        assert set(step.ports.values()) <= own, step.name
+
+
+@every
+def test_gates_and_scrape_targets_ask_the_step_they_belong_to(name: str) -> None:
+    plan, _, listeners = deployment(name)
+    for step in plan.steps:
+        for gate in step.gates:
+            assert heard(called(gate), listeners) == {step.name}, gate.url
+    for target in plan.targets:
+        assert heard(address(bind(target.address, SLOTS)), listeners) == {target.step}, target
+
+
+@every
+def test_the_end_of_the_start_asks_every_worker_and_then_the_public_port(name: str) -> None:
+    plan, _, listeners = deployment(name)
+    asked = [heard(called(gate), listeners) for gate in plan.ready]
+    workers = {each.name for each in plan.endpoints}
+    assert workers <= set().union(*asked[:-1])
+    assert plan.ready[-1].kind == "complete"
+    assert plan.ready[-1].url == plan.url
+    assert len(asked[-1]) == 1
+
+
+@every
+def test_endpoints_are_steps_that_bind_their_addresses_and_are_scraped_once_where_they_have_metrics(name: str) -> None:
+    plan, _, listeners = deployment(name)
+    scraped = Counter(target.step for target in plan.targets)
+    assert set(scraped.values()) <= {1}
+    for each in plan.endpoints:
+        assert heard(address(bind(each.url, SLOTS)), listeners) == {each.name}
+        assert scraped[each.name] == (each.scheme == "http"), each.name
+        if each.proxy:
+            assert len(heard(address(bind(each.proxy, SLOTS)), listeners)) == 1
+    roles = {each.role for each in plan.endpoints}
+    assert {step.name for step in plan.steps if step.role in roles} & set(scraped) <= {e.name for e in plan.endpoints}
+
+
+@every
+def test_who_routes_is_told_every_endpoint_once_and_waits_for_all_that_it_calls(name: str) -> None:
+    plan, steps, listeners = deployment(name)
+    routers = [step for step in steps if any(step.flags.get(flag) for flag in ("worker-urls", "decode", "pool-name"))]
+    wanted = sorted(split(bind(each.proxy or each.url, SLOTS)) for each in plan.endpoints)
+    after = {step.name: set(step.after) for step in plan.steps}
+    for step in routers:
+        calls = listening.told(step)
+        assert sorted((call.host, call.port) for call in calls if call.what == "api") == wanted
+        for call in calls:
+            assert heard(call, listeners) <= after[step.name], call
+    assert len(routers) == ([each.url for each in plan.endpoints] != [plan.url])
+
+
+@every
+def test_children_can_be_started_one_after_another(name: str) -> None:
+    waiting, started = list(made(name)[2].children), set[str]()
+    while waiting:
+        free = [child for child in waiting if set(child.after) <= started]
+        assert free, [child.name for child in waiting]
+        started |= {child.name for child in free}
+        waiting = [child for child in waiting if child not in free]
+
+
+@every
+def test_ranks_of_a_replica_are_numbered_through_its_servers(name: str) -> None:
+    """Each rank once, from 0 on; every server is told the same size and the same first node."""
+    replicas: dict[str, list[Read]] = {}
+    for step in deployment(name)[1]:
+        if listening.program(step) == "vllm":
+            replicas.setdefault(step.name.partition("-rank")[0], []).append(step)
+    for servers in replicas.values():
+        ranks = [rank for step in servers for rank in listening.ranks(step)]
+        (size,) = {step.number("data-parallel-size", 1) for step in servers}
+        assert ranks == list(range(size))
+        assert len({(step.one("data-parallel-address"), step.one("data-parallel-rpc-port")) for step in servers}) == 1
+        assert "headless" not in servers[0].flags
+
+
+@every
+def test_each_device_is_one_step_s(name: str) -> None:
+    plan, _, _ = deployment(name)
+    node = made(name)[1].node.gpus
+    taken = Counter((at, gpu) for step in plan.steps for at in step.nodes for gpu in step.gpus)
+    assert set(taken.values()) <= {1}
+    assert all(gpu < node for _, gpu in taken)
+
+
+@every
+def test_kv_events_are_sent_under_the_endpoint_that_is_picked(name: str) -> None:
+    plan, steps, _ = deployment(name)
+    picked = {each.name: "{}:{}".format(*split(bind(each.proxy or each.url, SLOTS))) for each in plan.endpoints}
+    for step in steps:
+        if "kv-events-config" in step.flags:
+            topic = json.loads(step.one("kv-events-config"))["topic"]
+            assert topic == f"kv@{picked[step.name]}@{plan.served_name}"
+
+
+@every
+def test_every_file_that_is_named_is_written(name: str) -> None:
+    plan, steps, _ = deployment(name)
+    written = {file.path for file in plan.files} | {"sim.pyz"}
+    for path in (path for step in steps for path in named(step)):
+        assert path.removeprefix(f"{RUN}/") in written, path
+
+
+def named(step: Read) -> Iterator[str]:
+    """Paths of the run directory in words, variables and files, but for folders that a program makes itself."""
+    texts = [*step.words, *step.env.values(), *strings(list(step.files.values()))]
+    made_itself = [step.one("dir")] if "dir" in step.flags else []
+    yield from (text.rpartition("=")[2] for text in texts if RUN in text and text not in made_itself)
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings(item)
+
+
+def called(gate: Gate) -> Address:
+    return address(bind(gate.url, SLOTS))
+
+
+def address(url: str) -> Address:
+    host, port = split(url)
+    node = next(node for node in range(len(SLOTS)) if SLOTS.get(f"ip{node}") == host)
+    return Address("", node, host, port, "")
