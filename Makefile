@@ -34,7 +34,7 @@ CODE := launcher tests benchmarks docs
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup demo test test-nobody test-all check format golden flags docs bench bench-slurm wheel clean \
+.PHONY: help setup demo test test-nobody test-all check format golden flags docs bench bench-slurm bench-images wheel clean \
 	check-lint check-format check-types check-layers check-shape check-python check-docs
 
 help: ## what there is
@@ -100,6 +100,10 @@ bench: $(VENV)/dev ## measure; writes benchmarks/results.md
 bench-slurm: $(VENV)/dev ## the same on a real Slurm of four nodes (root); writes benchmarks/slurm.md
 	@bash .ci/packages
 	$(BIN)/python -m benchmarks.slurm
+
+bench-images: $(VENV)/dev ## the same of images, beside enroot where it is (root); writes benchmarks/images.md
+	@bash .ci/packages
+	$(BIN)/python -m benchmarks.images
 
 wheel: $(VENV)/dev ## dist/launcher-*.whl
 	$(BIN)/python -m build --wheel --no-isolation

@@ -1,224 +1,44 @@
-"""Images: what checks cost on a registry far away; making a `.sqsh` beside skopeo, umoci, mksquashfs and enroot.
+"""`make bench-images`: what images cost, beside enroot and what people use without it; writes `benchmarks/images.md`.
 
-    python -m benchmarks.images [MEBIBYTES]
-
-As root: the peers unpack owners, and a Slurm of one node starts a step from each file. The image is made of this
-machine's own files, in many layers. Prints what is in `images.md`.
+As root. What enroot does is measured where it is on PATH.
 """
 
-import contextlib
 import os
 import shutil
-import statistics
 import subprocess
-import sys
-import tarfile
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
-import psutil
-
-from benchmarks.measure import Cost, cost
+from benchmarks.conversion import LAYERS, ROUNDS, Made, conversions
+from benchmarks.run import Limit, machine, promises
 from launcher.execute.images import answers
 from launcher.model.facts import Tag
-from tests.slurm.test_image_store import layer
-from tests.testbed import image, oci, plugin, registry, slurm
-from tests.testbed.bed import Bed
-from tests.testbed.layout import Layout
-from tests.testbed.registry import Served
+from tests.testbed import oci, registry
 
+RESULTS = Path(__file__).with_name("images.md")
 MEBIBYTES = 1024
-LAYERS = 8
-FOLDERS = (Path("/usr/lib"), Path(sys.prefix), Path(sys.base_prefix), Path("/usr/share"), Path("/usr/bin"))
 FAR = 0.05
-ROUNDS = 3
-COMPRESSORS = ("zstd", "lz4", "gzip")
-ENROOT = ("-comp", "lzo", "-noD", "-all-root")
-"""What enroot gives to `mksquashfs` unless told otherwise."""
+PACKAGES = ("squashfs-tools-ng", "squashfs-tools", "skopeo", "umoci")
+COLUMNS = ("s", "CPU s", "peak MB", "MB written", "file MB", "s to unpack", "CPU s", "s to start a step")
+OURS, ENROOT = "launch images ensure, zstd", "enroot import"
 
-SITE = """\
-schema = 1
-name = "site"
-runtime = "pyxis"
-[store]
-path = "{folder}"
-compressor = "{compressor}"
-"""
+WRITERS = """\
+Peak memory is that of all processes of a way together, looked at twenty times a second. `-comp lzo -noD` is what enroot
+gives to `mksquashfs`. Each way begins, and each file is unpacked and started from, when nothing is left to be written.
 
-
-@dataclass(frozen=True)
-class Made:
-    """One way to a `.sqsh`: seconds, CPU seconds, peak memory of all its processes in MB, MB written and of the file;
-    seconds and CPU seconds to unpack it, seconds to start a step from it.
-    """
-
-    way: str
-    wall: float
-    cpu: float
-    peak: float
-    written: float
-    size: float
-    unpack: float
-    unpack_cpu: float
-    start: float
-
-
-@dataclass(frozen=True)
-class Way:
-    """Commands, one after another, and the file they make."""
-
-    name: str
-    commands: Sequence[Sequence[str]]
-    out: str
-    env: Mapping[str, str]
-
-
-def layers(mebibytes: int) -> Iterator[bytes]:
-    """Archives of this machine's files, about so much together."""
-    left, files = mebibytes << 20, _files()
-    for _ in range(LAYERS):
-        share, buffer = (mebibytes << 20) // LAYERS, BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            while share > 0 and left > 0:
-                path = next(files, None)
-                if path is None:
-                    break
-                archive.add(path, str(path).lstrip("/"), recursive=False)
-                share -= path.lstat().st_size
-                left -= path.lstat().st_size
-        yield buffer.getvalue()
-
-
-def _files() -> Iterator[Path]:
-    for folder in FOLDERS:
-        for parent, _, names in os.walk(folder):
-            yield from (path for name in names if not (path := Path(parent) / name).is_symlink() and path.is_file())
-
-
-def unpacked(image: Path, scratch: Path) -> Cost:
-    """What `unsquashfs` costs, as for each step of a node: the median of some times."""
-    root = scratch / "root"
-    found = []
-    for _ in range(ROUNDS):
-        os.sync()  # What came before is not written on this one's time.
-        found.append(cost(["unsquashfs", "-no-progress", "-quiet", "-dest", str(root), str(image)]))
-        shutil.rmtree(root)
-    return Cost(
-        statistics.median(each.cpu for each in found), statistics.median(each.wall for each in found), found[0].peak
-    )
-
-
-def started(bed: Bed, image: Path) -> float:
-    """Seconds until a step in a container made from it has ended, on a testbed whose pyxis unpacks as the real one."""
-    found = []
-    for _ in range(ROUNDS):
-        os.sync()
-        began = time.perf_counter()
-        done = bed.srun("--nodes=1", f"--container-image={image}", "true", timeout=600)
-        found.append(time.perf_counter() - began)
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-    return statistics.median(found)
-
-
-def ways(served: Served, scratch: Path) -> Iterator[Way]:
-    """Ours, with each compressor that is quick; three programs through an unpacked copy; enroot where it is."""
-    image = f"{served.host}/bench:1"
-    for compressor in COMPRESSORS:
-        folder = _made(scratch / compressor)
-        site = folder / "site.toml"
-        site.write_text(SITE.format(folder=folder, compressor=compressor))
-        words = [sys.executable, "-m", "launcher", "images", "ensure", image, "--arch", "x86_64"]
-        yield Way(f"launch images ensure, {compressor}", [[*words, "--cluster", str(site)]], f"{folder}/*.sqsh", {})
-    folder = _made(scratch / "peers")
-    root = str(folder / "root")
-    commands = [
-        ["skopeo", "copy", "-q", "--src-tls-verify=false", f"docker://{image}", f"oci:{folder}/oci:x"],
-        ["umoci", "raw", "unpack", "--image", f"{folder}/oci:x", root],
-        ["mksquashfs", root, f"{folder}/a.sqsh", "-noappend", "-no-progress", "-quiet", *ENROOT],
-    ]
-    yield Way(f"skopeo, umoci, mksquashfs {' '.join(ENROOT[:3])}", commands, f"{folder}/a.sqsh", {})
-    if shutil.which("enroot"):
-        out = str(_made(scratch / "enroot") / "a.sqsh")
-        words = ["enroot", "import", "--output", out, f"docker://{served.host}#bench:1"]
-        env = {"ENROOT_ALLOW_HTTP": "yes", "ENROOT_CACHE_PATH": str(scratch / "cache")}
-        yield Way("enroot import", [words], out, env)
-
-
-def watched(words: Sequence[str], env: Mapping[str, str]) -> Cost:
-    """What a command costs, its peak that of all its processes together, looked at twenty times a second."""
-    peaks, ended = [0.0], threading.Event()
-
-    def watch() -> None:
-        me = psutil.Process()
-        while not ended.wait(0.05):
-            total = 0
-            for each in me.children(recursive=True):
-                with contextlib.suppress(psutil.Error):
-                    total += each.memory_info().rss
-            peaks.append(total / 1e6)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        found = cost(words, {**os.environ, **env})
-    finally:
-        ended.set()
-        thread.join()
-    return Cost(found.cpu, found.wall, max(peaks), found.written)
-
-
-def measured(way: Way, scratch: Path, bed: Bed) -> Made:
-    """The commands one after another, and what their file is worth."""
-    os.sync()
-    costs = [watched(words, way.env) for words in way.commands]
-    made = next(Path("/").glob(way.out.lstrip("/")))
-    unpack = unpacked(made, scratch)
-    image = bed.shared / made.name
-    shutil.move(made, image)
-    found = Made(
-        way.name,
-        wall=sum(each.wall for each in costs),
-        cpu=sum(each.cpu for each in costs),
-        peak=max(each.peak for each in costs),
-        written=sum(each.written for each in costs),
-        size=image.stat().st_size / 1e6,
-        unpack=unpack.wall,
-        unpack_cpu=unpack.cpu,
-        start=started(bed, image),
-    )
-    image.unlink()
-    return found
-
-
-def conversions(mebibytes: int) -> Iterator[Made]:
-    """All ways on one image."""
-    with contextlib.ExitStack() as stack:
-        name = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        served = stack.enter_context(registry.registry(_made(name / "r")))
-        bed = stack.enter_context(slurm.bed(Layout(nodes=1), plugin.plugin()))
-        # By a process of its own: this one's memory would count as that of what it starts.
-        words = [sys.executable, "-m", "benchmarks.images", "push", served.host, str(mebibytes)]
-        subprocess.run(words, check=True)
-        for way in ways(served, name):
-            yield measured(way, name, bed)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
+The default is zstd, level 1, in blocks of 128 KiB. It decompresses on all cores, so that on a GPU node the reading of
+the file counts, by every node at once and often over a network: of the compressors that are quick, it makes the
+smallest files."""
 
 
 def checks() -> float:
     """Seconds to find out about six images, all different, on a registry whose every answer takes 50 ms."""
-    os.environ["XDG_CACHE_HOME"] = "/nonexistent"
     with tempfile.TemporaryDirectory() as name, registry.registry(Path(name)) as served:
+        # Root makes whatever folder it is told: one that outlives the measurement would have answers the next time.
+        os.environ["XDG_CACHE_HOME"] = f"{name}/cache"
         for number in range(6):
             shell = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry(f"{number}")]
             made = oci.image([shell], history=("RUN true",))
@@ -235,22 +55,64 @@ def checks() -> float:
     return took
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["push"]:
-        whole = [layer(image.root(image.TINY)), *layers(int(sys.argv[3]))]
-        # enroot's first request names no type: docker-registry then wants a history to make an older manifest of.
-        pushed = oci.image(whole, dialect="docker", history=["a layer"] * len(whole))
-        Served(sys.argv[2]).pusher.push("bench", "1", pushed)
-        return
-    mebibytes = int(sys.argv[1]) if len(sys.argv) > 1 else MEBIBYTES
-    print(f"six images on a registry 50 ms away: {checks():.2f} s (aim 0.6 s)\n")
-    print(f"| {mebibytes} MiB in {LAYERS} layers | s | CPU s | peak MB | MB written | file MB ", end="")
-    print("| s to unpack | CPU s | s to start a step |\n|---|---|---|---|---|---|---|---|---|")
-    for made in conversions(mebibytes):
-        cells = (f"{made.wall:.1f}", f"{made.cpu:.1f}", f"{made.peak:.0f}", f"{made.written:.0f}", f"{made.size:.0f}")
-        more = (f"{made.unpack:.1f}", f"{made.unpack_cpu:.1f}", f"{made.start:.1f}")
-        print(f"| {' | '.join((made.way, *cells, *more))} |", flush=True)
+def limits(took: float, made: Sequence[Made]) -> Iterator[Limit]:
+    """What is promised; beside enroot where it was there."""
+    ways = {each.way: each for each in made}
+    ours, enroot = ways[OURS], ways.get(ENROOT)
+    yield "six images on a registry 50 ms away", took, 0.6, "s"
+    yield "peak memory", ours.peak, 300, "MB"
+    if enroot is not None:
+        yield "time, over enroot's", ours.wall / enroot.wall, 1 / 3, "×"
+        yield "size of the file, over enroot's", ours.size / enroot.size, 1 / 2, "×"
+        yield "time to unpack it, over enroot's", ours.unpack / enroot.unpack, 1 / 3, "×"
+
+
+def table(made: Sequence[Made]) -> Iterator[str]:
+    """What each way costs."""
+    heads = (f"{MEBIBYTES} MiB in {LAYERS} layers", *COLUMNS)
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for each in made:
+        cells = (f"{each.wall:.1f}", f"{each.cpu:.1f}", f"{each.peak:.0f}", f"{each.written:.0f}", f"{each.size:.0f}")
+        more = (f"{each.unpack:.1f}", f"{each.unpack_cpu:.1f}", f"{each.start:.1f}")
+        yield f"| {' | '.join((each.way, *cells, *more))} |"
+
+
+def report(rows: Sequence[Limit], made: Sequence[Made]) -> Iterator[str]:
+    """The whole of images.md."""
+    yield "# Images, measured"
+    yield ""
+    yield f"Written by `make bench-images` on {time.strftime('%Y-%m-%d')}: {machine()}; {', '.join(programs())}."
+    yield f"Medians of {ROUNDS} rounds in turn, of an image made of this machine's own files."
+    yield ""
+    yield from promises(rows)
+    yield ""
+    yield from table(made)
+    yield ""
+    yield from WRITERS.splitlines()
+    if ENROOT not in {each.way for each in made}:
+        yield ""
+        yield "enroot was not on PATH."
+
+
+def programs() -> Iterator[str]:
+    """Versions of the peers."""
+    for name in PACKAGES:
+        words = ["dpkg-query", "--show", "--showformat=${source:Upstream-Version}", name]
+        yield f"{name} {subprocess.run(words, capture_output=True, text=True, check=True).stdout}"
+    if shutil.which("enroot"):
+        said = subprocess.run(["enroot", "version"], capture_output=True, text=True, check=True).stdout
+        yield f"enroot {said.strip()}"
+
+
+def main() -> int:
+    took, made = checks(), list(conversions(MEBIBYTES))
+    rows = list(limits(took, made))
+    text = "\n".join(report(rows, made)) + "\n"
+    RESULTS.write_text(text, encoding="utf-8")
+    print(text)
+    return 0 if all(found <= limit for _, found, limit, _ in rows) else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
