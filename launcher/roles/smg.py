@@ -3,6 +3,11 @@
 Facts: smg 1.11 and 1.13. In prefill/decode it hands the KV cache over by SGLang's bootstrap, and for vLLM over gRPC
 alone: vLLM over HTTP answers 200 while decode recomputes every prompt. With `--dp-aware` it lists every data-parallel
 rank of SGLang workers; of vLLM workers over HTTP it cannot tell them.
+
+In prefill/decode over gRPC 1.13 answers 504 (`prefill_worker_silent`) to a request whose prefill has produced nothing
+for `--worker-wedge-secs`, 3 unless told or what it reckons the prompts in work to take. A queue or the first request
+of an engine takes longer, and 1.11 waited; 0 has 1.13 wait too (seen before simulated workers that take 6 s; over HTTP,
+and in aggregate, none of this happens).
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +17,8 @@ from launcher.model.job import Role
 from launcher.roles.base import Endpoint, Handoff
 from launcher.roles.command import given
 from launcher.roles.router import Kind, Router
+
+_PATIENCE = "worker-wedge-secs"
 
 
 class Smg(Router):
@@ -32,6 +39,11 @@ class Smg(Router):
         ("sglang", "http"): "bootstrap",
         ("sglang", "grpc"): "bootstrap",
     }
+
+    def own(self, role: Role, endpoints: tuple[Endpoint, ...]) -> tuple[str, ...]:
+        handing = any(each.mode != "aggregate" and each.scheme == "grpc" for each in endpoints)
+        has = role.catalogue is not None and role.catalogue.exactly(_PATIENCE) is not None
+        return (f"--{_PATIENCE}=0",) if handing and has and given(role, _PATIENCE) is None else ()
 
     def entries(self, role: Role, endpoints: tuple[Endpoint, ...]) -> Iterator[Endpoint]:
         aware = given(role, "dp-aware") is not None

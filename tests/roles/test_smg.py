@@ -50,6 +50,25 @@ def test_prefill_and_decode_by_bootstrap():
     assert "--worker-urls" not in found
 
 
+OLD = load((ROOT / "manifests/flags/smg/1.11.0.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "over", "given", "said"),
+    [
+        (SMG, {"grpc": True}, {}, ["--worker-wedge-secs=0"]),
+        (SMG, {"grpc": True}, {"worker-wedge-secs": 60}, ["--worker-wedge-secs=60"]),
+        (SMG, {}, {}, []),
+        (OLD, {"grpc": True}, {}, []),
+    ],
+)
+def test_it_waits_for_prefill_over_grpc(catalogue, over, given, said):
+    """Version 1.13 gives up after 3 s, which 1.11 cannot be told of."""
+    halves = [role(name, flags={**over, **SGLANG}) for name in ("prefill", "decode")]
+    found = words(*halves, router(flags=given, catalogue=catalogue))
+    assert [word for word in found if "wedge" in word] == said
+
+
 @pytest.mark.parametrize(("wire", "count"), [("sglang", 2), ("vllm", 1)])
 def test_with_dp_aware_it_lists_the_ranks_of_sglang_workers(wire, count):
     worker = role("worker", flags={"personality": wire, "dp-size": 2})

@@ -30,7 +30,7 @@ def open_to_all(router: Program, **counts: int) -> Sequence[Any]:
 
 def parts(worker: Program) -> list[str]:
     """What the worker did for each request, by its log."""
-    return [line.removeprefix('"Generate" ') for line in worker.text.splitlines() if line.startswith('"Generate"')]
+    return [line.split()[1] for line in worker.text.splitlines() if line.startswith('"Generate"')]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -59,22 +59,40 @@ def test_two_workers_share_the_requests(start: Start, engine: str) -> None:
     assert [worker.end() for worker in workers] == [0, 0]
 
 
-def test_nixl_hands_over(start: Start) -> None:
-    """What over HTTP is recomputed (see `test_smg`): over gRPC SMG learns the connector, and passes its word on."""
+def halves(start: Start, *words: str) -> tuple[Program, Program]:
+    """A prefill and a decode worker of vLLM."""
     sides = ports(2)
     prefill, decode = (
         start(
-            "--grpc", "--name", name, "--kv-transfer-config", NIXL % role,
+            "--grpc", "--name", name, "--kv-transfer-config", NIXL % role, *words,
             env={"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1", "VLLM_NIXL_SIDE_CHANNEL_PORT": str(side)},
         )
         for name, role, side in zip(("p0", "d0"), ("kv_producer", "kv_consumer"), sides, strict=True)
     )  # fmt: skip
+    return prefill, decode
+
+
+def test_nixl_hands_over(start: Start) -> None:
+    """What over HTTP is recomputed (see `test_smg`): over gRPC SMG learns the connector, and passes its word on."""
+    prefill, decode = halves(start)
     router = smg(start, "--pd-disaggregation", "--prefill", url(prefill), "--decode", url(decode))
     open_to_all(router, prefill=1, decode=1)
     assert router.complete("a b c").data["choices"][0]["text"] == "a b c"
     assert len(router.chat("a b", stream=True).events) > 3
     assert parts(prefill) == ["prefill"] * 2
     assert parts(decode) == ["decode:handed-over"] * 2
+
+
+def test_smg_waits_for_prefill_where_it_is_told_to(start: Start) -> None:
+    """The launcher's word, without which SMG 1.13 gives a request up whose prefill is long."""
+    prefill, decode = halves(start, "--first-token-latency", "6")
+    pair = ("--pd-disaggregation", "--prefill", url(prefill), "--decode", url(decode))
+    for patience, status in (("0", 200), ("1", 504)):
+        router = smg(start, *pair, "--worker-wedge-secs", patience)
+        open_to_all(router, prefill=1, decode=1)
+        answer = router.complete("a b c")
+        assert answer.status == status, answer.body
+    assert answer.data["error"]["code"] == "prefill_worker_silent"
 
 
 def test_sglang_hands_over(start: Start) -> None:
