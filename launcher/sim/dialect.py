@@ -126,7 +126,7 @@ class Dialect:
         transfer = self.worker.handoff.end(begun.leg, ask, message.request_id, begun.rank)
         for answer in enumerate(begun.generation.replies):
             yield self.response(message, complete=self.complete(begun, answer, transfer))
-        say(f'"Generate" {begun.leg.part}{begun.leg.mark}')
+        say(f'"Generate" {begun.leg.part}{begun.leg.mark} {begun.ask.prompt_tokens} tokens')
         call.answered(self.worker.faults.answered)
 
     def _chunk(self, begun: Begun, piece: Piece) -> Any:

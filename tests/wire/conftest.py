@@ -1,6 +1,7 @@
 """One deployment, by the simulated engine and by a real vLLM on CPUs: what the one proves, the other does too."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,11 @@ from tests.end.environments import ROOT, environment
 from tests.sim.processes import Answer, ask
 
 MODEL = Path(__file__).with_name("model.py")
+COUNTERS = Path(__file__).with_name("counters.py")
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""What has prometheus_client 0.26 keep in a folder what it counts."""
+FETCHED = "vllm:external_prefix_cache_hits_total"
+"""Tokens of prompts that came from another worker."""
 PATIENCE = 600.0
 """Seconds: vLLM loads for 15 s where nobody else works, and for minutes where others do."""
 
@@ -63,10 +69,22 @@ class Wire(Deployment):
         for group in self.scraped():
             host, _, port = group["targets"][0].rpartition(":")
             text = ask(int(port), group["labels"]["__metrics_path__"], host=host).body.decode()
-            kept = [value for sample, value in lines(text) if sample.partition("{")[0] == name]
-            assert kept, f"{group['labels']['step']} has no {name}"
-            found[group["labels"]["step"]] = sum(kept)
+            found[group["labels"]["step"]] = summed(text, name)
         return found
+
+    def kept(self) -> Path:
+        """A folder for the counters of a worker that serves none."""
+        folder = self.home / "counters"
+        folder.mkdir()
+        return folder
+
+    def fetched(self, step: str) -> float:
+        """Tokens that a worker without metrics took from another: as vLLM counts them, as the simulated engine says."""
+        if self.real:
+            words = (environment("vllm") / "bin" / "python", COUNTERS, self.home / "counters")
+            return summed(subprocess.run(words, check=True, capture_output=True, text=True).stdout, FETCHED)
+        log = (self.run / "logs" / f"{step}.log").read_text(encoding="utf-8")
+        return sum(map(int, re.findall(r'"Generate" decode:handed-over (\d+) tokens', log)))
 
     def endpoints(self) -> dict[str, str]:
         """Where each worker is called: its name → host and port."""
@@ -77,6 +95,13 @@ class Wire(Deployment):
         """The groups of workers in the file that Prometheus reads."""
         groups = json.loads((self.run / "scrape.json").read_text(encoding="utf-8"))
         return [group for group in groups if group["labels"]["role"] not in ("router", "epp", "envoy")]
+
+
+def summed(text: str, name: str) -> float:
+    """The samples of one name in a Prometheus text together."""
+    found = [value for sample, value in lines(text) if sample.partition("{")[0] == name]
+    assert found, f"no {name}"
+    return sum(found)
 
 
 def lines(text: str) -> list[tuple[str, float]]:

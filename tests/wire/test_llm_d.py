@@ -8,7 +8,7 @@ import pytest
 from tests.llm_d.place import programs
 from tests.llm_d.words import BLOCKS, ROOT
 from tests.sim.processes import ask, samples
-from tests.wire.conftest import PATIENCE, Wire
+from tests.wire.conftest import FETCHED, PATIENCE, Wire
 from tests.wire.test_wire import MOST, ONE, down, shared
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
@@ -53,9 +53,9 @@ def test_halves_hand_over(wire: Wire) -> None:
     equip(wire)
     halves = 'defaults.kv = "nixl"\nroles.prefill = {}\nroles.decode = {}\nrouter = { kind = "llm-d" }\n'
     wire.deploy(halves, "--unset", "roles.worker")
-    before = wire.counted("vllm:external_prefix_cache_hits_total")
+    before = wire.counted(FETCHED)
     answer = wire.answer(LONG)
-    after = wire.counted("vllm:external_prefix_cache_hits_total")
+    after = wire.counted(FETCHED)
     assert after["decode-0"] - before["decode-0"] == answer["usage"]["prompt_tokens"] > 32
     assert after["prefill-0"] == before["prefill-0"]
     down(wire)

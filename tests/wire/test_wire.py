@@ -1,7 +1,6 @@
 """Layouts of vLLM with the launcher's own words, behind the real routers."""
 
 import os
-import re
 import signal
 import time
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.end.deployment import until
 from tests.sim.processes import ask
-from tests.wire.conftest import PATIENCE, Wire, lines
+from tests.wire.conftest import FETCHED, FOLDER, PATIENCE, Wire, lines
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
 
@@ -73,25 +72,19 @@ def test_aggregate(wire: Wire, router: str) -> None:
 def test_prefill_and_decode(wire: Wire) -> None:
     """Decode fetches every token of the prompt from prefill, over NIXL."""
     wire.deploy(HALVES % "vllm-router", "--unset", "roles.worker")
-    before = wire.counted("vllm:external_prefix_cache_hits_total")
+    before = wire.counted(FETCHED)
     answer = wire.answer(LONG)
-    after = wire.counted("vllm:external_prefix_cache_hits_total")
+    after = wire.counted(FETCHED)
     assert after["decode-0"] - before["decode-0"] == answer["usage"]["prompt_tokens"] > 32
     assert after["prefill-0"] == before["prefill-0"]
     down(wire)
 
 
-# Over gRPC there are no metrics, but the log has what the worker counts: the share that came from elsewhere, of all the
-# tokens that were not cached here.
-FETCHED = {True: r"External prefix cache hit rate: ([0-9.]+)%", False: r'"Generate" (.*)'}
-ALL = {True: "100.0", False: "decode:handed-over"}
-
-
-# SMG 1.13 calls decode silent after 3 s without a token, and ill whose servicer does not answer a probe within 5 s: a
-# CPU that has other work to do needs more.
+# SMG 1.13 calls a worker ill whose servicer does not answer a probe within 5 s: a CPU that has other work to do needs
+# more.
 PATIENT = [
     word
-    for flag in ("worker-wedge-secs", "health-check-timeout-secs", "health-failure-threshold")
+    for flag in ("health-check-timeout-secs", "health-failure-threshold")
     for word in ("--set", f"router.flags.{flag}=300")
 ]
 
@@ -100,20 +93,18 @@ def test_prefill_and_decode_over_grpc(wire: Wire) -> None:
     """Behind SMG: decode fetches every token of every prompt."""
     # The servicer would compute 35 prompts of its own, for half a minute and more.
     own = 'defaults.flags.grpc = true\ndefaults.env.SMG_VLLM_SERVICER_WARMUP = "off"\n'
-    wire.deploy(HALVES % "smg" + own, "--unset", "roles.worker", *PATIENT)
-    for words in (LONG, f"six {LONG}"):
-        answer = wire.answer(words)
-        assert answer["usage"]["completion_tokens"] == 8
-        assert answer["usage"]["prompt_tokens"] > 32
+    kept = ("--set", f'roles.decode.env.{FOLDER}="{wire.kept()}"')
+    wire.deploy(HALVES % "smg" + own, "--unset", "roles.worker", *PATIENT, *kept)
+    before = wire.fetched("decode-0")
+    answers = [wire.answer(words) for words in (LONG, f"six {LONG}")]
+    assert [answer["usage"]["completion_tokens"] for answer in answers] == [8, 8]
     chat = {"model": "tiny", "messages": [{"role": "user", "content": f"seven {LONG}"}], "max_tokens": 4}
-    assert len(wire.request("/v1/chat/completions", {**chat, "stream": True}).events) > 1
-    log = wire.run / "logs" / "decode-0.log"
-
-    def fetched() -> list[str]:
-        return re.findall(FETCHED[wire.real], log.read_text(encoding="utf-8", errors="replace"))
-
-    until(fetched, "a word of what was fetched", PATIENCE)
-    assert set(fetched()) == {ALL[wire.real]}
+    streamed = {**chat, "stream": True, "stream_options": {"include_usage": True}}
+    answers.append(wire.request("/v1/chat/completions", streamed).events[-1])
+    prompts = [answer["usage"]["prompt_tokens"] for answer in answers]
+    assert min(prompts) > 32
+    until(lambda: wire.fetched("decode-0") >= before + sum(prompts), "the counter", PATIENCE)
+    assert wire.fetched("decode-0") == before + sum(prompts)
     assert wire.scraped() == []
     down(wire)
 
