@@ -1,16 +1,20 @@
 """Envoy's bootstrap, shown to the Envoy that would read it."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from launcher.model.facts import Bootstrap, Facts
 from launcher.model.job import Job
 from launcher.plan.step import Plan, Step
-from launcher.text.diagnostic import Diagnostic
+from launcher.run.script import bind
+from launcher.text.diagnostic import Diagnostic, Severity
 
 _MARK = "static_resources"
 """A key that Envoy's bootstraps have at their top."""
+
+_ADDRESS = "127.0.0.1"
 
 _NAMING = ("cluster", "cluster_name")
 """Keys that name a cluster."""
@@ -53,13 +57,15 @@ def envoy_refuses(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | B
     """Envoy does not take the bootstrap that was written for it
 
     Asked of the Envoy of this machine (`--mode validate`) where there is one: it would end at its start otherwise. An
-    Envoy older than the role manifest was made for does not know all that is in it.
+    Envoy older than the role manifest was made for does not know all that is in it. Where roles run in containers the
+    one in the image may be another, so this is a warning there; without an Envoy here nothing is asked.
     """
-    for step, _, data in _read(plan) if plan.batch is None else ():
-        image = step.reference or ""
-        question = Bootstrap(
-            json.dumps(data), step.words[0], f"{image.rstrip('/')}/bin" if image.startswith("/") else None
-        )
+    containers = job.cluster.runtime != "none"
+    for step, _, data in _read(plan):
+        image = "" if containers else step.reference or ""
+        # Nodes have their addresses once the job runs; any will do for Envoy to read the rest.
+        text = json.dumps(bind(data, defaultdict(lambda: _ADDRESS)))
+        question = Bootstrap(text, step.words[0], f"{image.rstrip('/')}/bin" if image.startswith("/") else None)
         answer = facts.get(question)
         if answer is None:
             yield question
@@ -69,6 +75,8 @@ def envoy_refuses(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | B
                 "envoy-refuses",
                 f"`{step.words[0]}` does not take its bootstrap: {answer.text}",
                 role.place("manifest"),
+                Severity.WARNING if containers else Severity.ERROR,
+                notes=(f"asked {answer.where}",),
                 help=f"use version {role.manifest.program.version}, which the role manifest was made for",
                 exit=4,
             )

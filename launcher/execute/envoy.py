@@ -29,4 +29,5 @@ def bootstrap(question: Bootstrap) -> Answer:
             return Answer(yes=True)
         lines = asked.stderr.decode("utf-8", "replace").replace(str(file), "the file").strip().splitlines()
     # Seen with 1.40: lines of its log, then what is wrong.
-    return Answer(yes=False, text=lines[-1].strip() if lines else f"it ended with {asked.returncode}")
+    text = lines[-1].strip() if lines else f"it ended with {asked.returncode}"
+    return Answer(yes=False, text=text, where=program)

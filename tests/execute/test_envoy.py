@@ -18,16 +18,22 @@ from launcher.model.link import Request, link
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan
 from launcher.run.script import bind
+from launcher.text.diagnostic import Severity
 from tests.end.environments import environment
 
 SLOTS = {"ip0": "127.0.0.1", "host0": "here", "run": "/run/1", "python": "python3"}
 
 
+def linked(folder: Path, recipe: str, cluster: str) -> tuple[Job, Plan]:
+    job = link(Files({}, site=folder, directory=folder), Request(recipe, cluster))
+    return job, plan(job, load({role.manifest.adapter for role in job.roles}))
+
+
 def made(folder: Path) -> tuple[Job, Plan]:
     own = folder / "site.toml"
     own.write_text(f'schema = 1\nname = "local"\n[images]\nllm-d = "{environment("llm-d")}"\n', encoding="utf-8")
-    job = link(Files({}, site=folder, directory=folder), Request("sim-llm-d-pd", "./site.toml"))
-    return job, bind(plan(job, load({role.manifest.adapter for role in job.roles})), SLOTS)
+    job, found = linked(folder, "sim-llm-d-pd", "./site.toml")
+    return job, bind(found, SLOTS)
 
 
 def broken(text: str, change: dict[str, Any]) -> str:
@@ -55,6 +61,21 @@ def test_it_says_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str
     (finding,) = envoy_refuses(job, found, {question: answer})
     assert not isinstance(finding, Bootstrap)
     assert (finding.code, finding.exit) == ("envoy-refuses", 4)
+
+
+@pytest.mark.parametrize("recipe", ["llm-d-pd", "llm-d:ranks"])
+def test_of_a_job_in_containers_the_envoy_of_this_machine_is_asked_too(tmp_path: Path, recipe: str) -> None:
+    """Before the nodes are known; since the image may have another, what it says is a warning."""
+    job, found = linked(tmp_path, recipe, "gb300")
+    (question,) = envoy_refuses(job, found, {})
+    assert isinstance(question, Bootstrap)
+    assert (question.program, question.first) == ("envoy", None)
+    here = replace(question, first=str(environment("llm-d") / "bin"))
+    assert bootstrap(here).yes
+    answer = bootstrap(replace(here, text=broken(question.text, {"admni": {}})))
+    (finding,) = envoy_refuses(job, found, {question: answer})
+    assert not isinstance(finding, Bootstrap)
+    assert (finding.severity, finding.notes) == (Severity.WARNING, (f"asked {environment('llm-d') / 'bin' / 'envoy'}",))
 
 
 @pytest.mark.parametrize("cluster", ["ext_proc", "admin", "workers"])
