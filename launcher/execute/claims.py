@@ -6,11 +6,12 @@ find it free, and its gates would be opened by the other's answers.
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from launcher.execute import journal
 from launcher.execute.held import Held, held
 from launcher.execute.runs import WITHIN, submitted
+from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.run import lock
 
@@ -33,7 +34,7 @@ def claimed(world: World) -> Mapping[int, str]:
 
 
 @contextlib.contextmanager
-def starting(world: World, name: str, told: Callable[[str], None]) -> Iterator[None]:
+def starting(world: World, name: str, told: Told) -> Iterator[None]:
     """One start at a time on this machine. `told` gets a line where it has to wait. Raises Refused with exit 1."""
     folder = journal.root(world)
     with contextlib.ExitStack() as stack:

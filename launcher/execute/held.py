@@ -9,10 +9,11 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from launcher.execute.folder import exists
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.run import account, files
 
@@ -30,9 +31,7 @@ class Held(Exception):
 
 
 @contextlib.contextmanager
-def held(
-    world: World, path: Path, what: str, patience: float, told: Callable[[str], None] = lambda text: None
-) -> Iterator[int]:
+def held(world: World, path: Path, what: str, patience: float, told: Told = unheard) -> Iterator[int]:
     """Holds the lock file `path` for `what` (`importing x`). Waits up to `patience` seconds; raises Held or OSError.
 
     `told` is called once with a line on who has it, where the wait is longer than a moment. A program that is to hold
@@ -54,9 +53,7 @@ def held(
 
 
 @contextlib.contextmanager
-def editing(
-    world: World, path: Path, told: Callable[[str], None] = lambda text: None, verb: str = "editing"
-) -> Iterator[Path]:
+def editing(world: World, path: Path, told: Told = unheard, verb: str = "editing") -> Iterator[Path]:
     """The file that `path` names, links followed, while this process alone edits it: the file, not a link to it, is
     what is replaced. Raises Held or OSError.
     """
@@ -71,7 +68,7 @@ def replace(place: Path, text: str) -> None:
     files.write(str(place), text.encode("utf-8"), mode)
 
 
-def _wait(world: World, handle: int, patience: float, told: Callable[[str], None]) -> None:
+def _wait(world: World, handle: int, patience: float, told: Told) -> None:
     began, said = world.monotonic(), False
     while True:
         try:

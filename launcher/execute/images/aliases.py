@@ -9,6 +9,7 @@ from launcher.execute import reading
 from launcher.execute.folder import NAME, exists
 from launcher.execute.held import Held, editing, replace
 from launcher.execute.library import Files, config
+from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.images import alias as alias_text
 from launcher.images.alias import Entry
@@ -20,8 +21,6 @@ from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.document import Document
 from launcher.text.parse import parse
 from launcher.text.suggest import nearest
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)

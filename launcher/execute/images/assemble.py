@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,6 +14,7 @@ from launcher.execute.images.fetch import Fetched
 from launcher.execute.images.flatten import XATTR, Flat
 from launcher.execute.images.registry import Registry, Remote
 from launcher.execute.images.sif import BLOBS
+from launcher.execute.told import Told, unheard
 from launcher.images import assembly
 from launcher.images.assembly import Addition
 from launcher.images.layering import DEPTH, above, clean, joined
@@ -22,7 +23,6 @@ from launcher.run import files
 
 _PIECE = 1 << 20
 
-Told = Callable[[str], None]
 Copy = tuple[str, str, str]
 """An image, a path in it, and where that goes."""
 
@@ -34,7 +34,7 @@ class Assembly:
     registry: Registry
     folder: Path
     arch: str
-    told: Told = lambda text: None
+    told: Told = unheard
 
     def build(self, base: tuple[Reference, Remote], copies: Sequence[Copy], labels: Mapping[str, str]) -> Built:
         """`base` with what is copied in a layer on top. Raises Failure and OSError."""

@@ -8,7 +8,7 @@ taken but what three tell to be whole: exit code, pyxis's own word, the file's h
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from launcher.execute.images.job import Ended
 from launcher.execute.images.locks import digest
 from launcher.execute.images.place import srun
 from launcher.execute.images.store import Store, facts
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import File, Reference, parse
 from launcher.model.bake import mark
@@ -65,8 +66,8 @@ class Oven:
     store: Store
     cluster: Cluster
     how: How
-    told: Callable[[str], None] = lambda text: None
-    progress: Callable[[str], None] = lambda text: None
+    told: Told = unheard
+    progress: Told = unheard
     _base: dict[str, str] = field(default_factory=dict)
 
     def path(self, role: Role, text: str, setup: str) -> Path:

@@ -5,7 +5,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,6 +19,7 @@ from launcher.execute.images.assemble import Assembly
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import building
 from launcher.images.building import Upon
@@ -33,8 +34,6 @@ BUILDERS: tuple[Builder, ...] = ("docker", "layers", "apptainer")
 WHEELS = "wheels"
 OFFLINE = {"PIP_NO_INDEX": "1"}
 """What a build with wheels of its own is told."""
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class Builds:
 
     world: World
     registry: Registry
-    told: Told = lambda text: None
-    progress: Told = lambda text: None
+    told: Told = unheard
+    progress: Told = unheard
     _daemon: Any = field(default=None)
 
     def base(self, order: Order) -> Base:

@@ -1,11 +1,12 @@
 """Which definitions of images a project has, and which of them changed since a revision."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from launcher.execute.folder import exists, folders
 from launcher.execute.git import Git
 from launcher.execute.library import Files
+from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.images import building
 from launcher.images.matrix import Job, Matrix
@@ -14,8 +15,6 @@ from launcher.model.linking import Linking
 from launcher.text.diagnostic import Refused
 
 FOLDER = "images"
-
-Told = Callable[[str], None]
 
 
 def matrix(world: World, names: Sequence[str], revision: str | None, told: Told, directory: Path = Path()) -> Matrix:

@@ -1,19 +1,18 @@
 """Tags that move: `main`, `pr-7`. What each names is an index of images that are in the registry under their keys."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.push import Push
 from launcher.execute.images.registry import Registry
+from launcher.execute.told import Told
 from launcher.images import assembly, building
 from launcher.images.matrix import Job
 from launcher.images.reference import Reference
 
 _ABREAST = 8
-
-Told = Callable[[str], None]
 
 
 def reference(job: Job, place: str) -> Reference:

@@ -19,6 +19,7 @@ from docker.errors import APIError, DockerException
 from urllib3.exceptions import HTTPError
 
 from launcher.execute.images.failure import Failure
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import oci
 from launcher.images.containerfile import step
@@ -31,8 +32,6 @@ _BREAKS = (DockerException, requests.RequestException, HTTPError, HTTPException,
 _SECONDS = 6 * 3600
 _LOOK = 10
 _LAST = 12
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Daemon:
             for piece in self.pieces(lambda: self.api.get_image(name)):
                 file.write(piece)
 
-    def _followed(self, begin: Callable[[], Iterator[Mapping[str, Any]]], told: Told = lambda text: None) -> None:
+    def _followed(self, begin: Callable[[], Iterator[Mapping[str, Any]]], told: Told = unheard) -> None:
         for event in self.pieces(begin):
             if "error" in event:
                 raise _refused(self.name, _line(event["error"]))

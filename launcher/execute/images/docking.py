@@ -19,6 +19,7 @@ from launcher.execute.images.baking import Baked, judged, kept, secrets
 from launcher.execute.images.daemon import Daemon
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import Reference, parse
 from launcher.model.bake import mark
@@ -42,8 +43,8 @@ class Dock:
     registry: Registry
     cluster: Cluster
     goal: Reference
-    told: Callable[[str], None] = lambda text: None
-    progress: Callable[[str], None] = lambda text: None
+    told: Told = unheard
+    progress: Told = unheard
 
     def path(self, role: Role, text: str, setup: str) -> str:
         """What the image `text` with the preamble of that digest is, or will be, called. Raises Failure."""
@@ -137,11 +138,11 @@ class Dock:
         looks = {name: found for name in _READ if (found := self._look(container, name)) is not None}
         judged(role, job.Ended(exit_, tuple(lines[-job.KEPT :])), frozenset(looks), hidden)
         env = kept(self.world, role, looks[words.BEFORE], looks[words.AFTER])
-        self._exec(container, ("rm", "-rf", _RUN), {}, lambda line: None)
+        self._exec(container, ("rm", "-rf", _RUN), {}, unheard)
         self._asked(lambda api: api.stop(container, timeout=0))
         return env
 
-    def _exec(self, container: str, argv: tuple[str, ...], env: Mapping[str, str], hear: Callable[[str], None]) -> int:
+    def _exec(self, container: str, argv: tuple[str, ...], env: Mapping[str, str], hear: Told) -> int:
         made = self._asked(lambda api: api.exec_create(container, list(argv), environment=dict(env), user="0"))["Id"]
         rest = b""
         for piece in self.daemon.pieces(lambda: self.daemon.api.exec_start(made, stream=True)):

@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.place import Place, Told
+from launcher.execute.images.place import Place
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import importing
 from launcher.images.reference import Reference, address, number
@@ -58,7 +59,7 @@ class Enroot:
         if self.stated is not None:
             return self.stated
         try:
-            ran = self.place.run(("enroot", "version"), {}, lambda line: None, lock)
+            ran = self.place.run(("enroot", "version"), {}, unheard, lock)
         except FileNotFoundError:
             ran = None
         lines = ran.out.split() if ran is not None and ran.exit == 0 else []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.place import OWN, SLURM, unmade
 from launcher.execute.slurm import queue
+from launcher.execute.told import Told
 from launcher.execute.world import World
 
 KEPT = 200
@@ -31,7 +32,7 @@ class Ended:
     lines: Sequence[str]
 
 
-def run(argv: Sequence[str], env: Mapping[bytes, bytes], hear: Callable[[str], None], end: Callable[[], None]) -> Ended:
+def run(argv: Sequence[str], env: Mapping[bytes, bytes], hear: Told, end: Callable[[], None]) -> Ended:
     """Runs it to its end; `hear` is told every line, `end` ends it gently where we are ended. Raises Failure."""
     try:
         process = subprocess.Popen(

@@ -15,6 +15,7 @@ from launcher.execute.images import answers
 from launcher.execute.images.aliases import refusal
 from launcher.execute.images.failure import CODES, EXITS, Failure, Kind
 from launcher.execute.library import Files
+from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
@@ -30,8 +31,6 @@ from launcher.text.parse import parse
 
 _USUAL = ("sh", "bash", "env", "python3")
 _PIECE = 1 << 20
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.images.fetch import Fetched
 from launcher.execute.images.place import Here, Job
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import enroot
 from launcher.images.reference import Reference
@@ -24,8 +25,6 @@ BLOBS = sif.BLOBS
 """Where layers are, in the folder of a draft."""
 
 WITH = ("layers", "enroot")
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Maker:
     suffix: Literal[".sqsh", ".sif"] = ".sqsh"
     by: Literal["layers", "enroot"] = "layers"
     job: Job | None = None
-    progress: Told = lambda text: None
+    progress: Told = unheard
 
     def make(self, draft: Draft) -> Mapping[str, str]:
         """Makes the file; returns what is worth noting of how. Raises Failure and OSError."""

@@ -10,17 +10,16 @@ import re
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.slurm import queue, refusal
+from launcher.execute.told import Told
 from launcher.execute.world import Ran, World
 from launcher.model import timelimit
 from launcher.model.cluster import Cluster
-
-Told = Callable[[str], None]
 
 _LINES = 200
 _GRACE = 10.0

@@ -1,6 +1,6 @@
 """Images given to a registry by ourselves: blobs that it has not, then the manifest, then its names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.logins import Logins
 from launcher.execute.images.transport import Answer, Limits, Transport, denied, host_of, limited
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import oci
 from launcher.images.reference import Reference
@@ -16,15 +17,13 @@ _PIECE = 1 << 20
 _PATIENT = Limits(read=300.0, whole=600.0)
 """A registry answers once it has stored what it was given."""
 
-Told = Callable[[str], None]
-
 
 @dataclass
 class Push:
     """Pushes; `told` hears how far it is."""
 
     transport: Transport
-    told: Told = lambda text: None
+    told: Told = unheard
 
     @classmethod
     def made(cls, world: World, plain: frozenset[str], told: Told) -> "Push":

@@ -9,6 +9,7 @@ from pathlib import Path
 from launcher.execute.images import aliases, locks
 from launcher.execute.images.aliases import Target
 from launcher.execute.library import Files
+from launcher.execute.told import unheard
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry, Made
@@ -48,7 +49,7 @@ def adopt(world: World, goal: Target, site: Site, alias: str, result: Result) ->
         key = (image.key(result.arch) if image else None) or "reference"
         entry = {key: result.reference, "versions": definition.programs}
     change = aliases.change if image is not None else aliases.add
-    change(world, goal, alias, entry, lambda text: None)
+    change(world, goal, alias, entry, unheard)
 
 
 def _args(definition: Definition) -> dict[str, str]:
@@ -64,12 +65,12 @@ def _args(definition: Definition) -> dict[str, str]:
 def record(world: World, file: Path, site: Site, names: list[str], result: Result) -> list[LockedImage]:
     """Writes what the result is for these aliases into the lock. Raises Failure, Refused and OSError."""
     made = Made(result.key, result.base, result.definition.programs)
-    found = locks.looked(site, result.reference, result.arch, lambda text: None)
+    found = locks.looked(site, result.reference, result.arch, unheard)
     entries = [
         locking.built(locking.locked(Entry(site.cluster.name, name, result.arch), result.reference, *found), made)
         for name in names
     ]
     if entries:
         file.parent.mkdir(parents=True, exist_ok=True)
-        locks.write(world, file, lambda old: locking.merged(old, entries), lambda text: None)
+        locks.write(world, file, lambda old: locking.merged(old, entries), unheard)
     return entries

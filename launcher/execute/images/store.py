@@ -21,6 +21,7 @@ from launcher.execute.images.locks import digest
 from launcher.execute.images.make import BLOBS, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
 from launcher.execute.images.squash import full
+from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import Reference
 from launcher.run import files
@@ -30,8 +31,6 @@ PATIENCE = 4 * 3600.0
 
 ROOM = 3
 """Free bytes that are wanted for each that is downloaded: the layers, and the file made from them."""
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Store:
     registry: Registry
     maker: Maker
     mode: int = 0o644
-    told: Told = lambda text: None
+    told: Told = unheard
 
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
@@ -133,7 +132,7 @@ class Store:
         header = inspect.file(part).header
         part.chmod(self.mode)
         files.sync(str(part))
-        found = {"compressor": header.compressor, "sha256": digest(part, lambda text: None)}
+        found = {"compressor": header.compressor, "sha256": digest(part, unheard)}
         text = json.dumps({"schema": 1, **known, **found}, indent=2)
         files.write(str(path.with_suffix(".json")), text.encode() + b"\n", self.mode)
         part.replace(path)
