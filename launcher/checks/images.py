@@ -11,6 +11,7 @@ from launcher.model.cluster import Cluster
 from launcher.model.cluster import Image as Alias
 from launcher.model.facts import Answer, Facts, Header, Image, Tag
 from launcher.model.job import Job, Role
+from launcher.model.option import queued
 from launcher.plan.step import Plan
 from launcher.run.record import record
 from launcher.run.script import OPEN
@@ -184,9 +185,7 @@ def _meant(image: Alias, job: Job) -> tuple[str | None, ...]:
 
 def asking(plan: Plan) -> tuple[str, ...]:
     """The options with which a node of the job's kind is had for a moment."""
-    batch = plan.batch
-    wishes = {"partition": batch.partition, "account": batch.account, "qos": batch.qos} if batch is not None else {}
-    return tuple(f"--{name}={value}" for name, value in wishes.items() if value is not None)
+    return () if plan.batch is None else queued(plan.batch)
 
 
 def about(text: str, cluster: Cluster, programs: tuple[str, ...], packages: tuple[str, ...]) -> Tag | Header | None:

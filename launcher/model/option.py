@@ -1,7 +1,8 @@
-"""Options of `sbatch` and `srun` beside those the launcher sets: which Slurm knows, and the words they become."""
+"""Options of `sbatch` and `srun`: which Slurm knows beside those the launcher sets, and the words they become."""
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from launcher.model.catalogue import Catalogue, Flag, guess, words
 from launcher.model.library import Library
@@ -11,6 +12,28 @@ Options = Mapping[str, FlagValue]
 
 PROGRAMS = ("sbatch", "srun")
 """Programs whose options a recipe and a cluster may add to, by the names of their tables."""
+
+
+class Queue(Protocol):
+    """What says where a job waits, and on whose account: `[slurm]` of a cluster, or a batch."""
+
+    @property
+    def partition(self) -> str | None:
+        """The partition, or several."""
+
+    @property
+    def account(self) -> str | None:
+        """The account that is charged."""
+
+    @property
+    def qos(self) -> str | None:
+        """The quality of service."""
+
+
+def queued(queue: Queue) -> tuple[str, ...]:
+    """The words that say where a job waits, and on whose account."""
+    wishes = {"partition": queue.partition, "account": queue.account, "qos": queue.qos}
+    return tuple(f"--{name}={value}" for name, value in wishes.items() if value is not None)
 
 
 def known(library: Library, program: str, version: str | None) -> tuple[Catalogue, ...]:

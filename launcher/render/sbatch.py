@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from launcher.model import timelimit
 from launcher.model.cluster import Cluster
+from launcher.model.option import queued
 from launcher.plan.step import Batch, Component, Plan
 from launcher.render.script import stop_budget
 from launcher.run.record import record
@@ -80,9 +81,7 @@ def _component(component: Component, batch: Batch, cluster: Cluster) -> Iterator
     yield from _resources(component, batch, cluster)
     if component.segment is not None:
         yield f"--segment={component.segment}"
-    for name, value in (("partition", batch.partition), ("account", batch.account), ("qos", batch.qos)):
-        if value is not None:
-            yield f"--{name}={value}"
+    yield from queued(batch)
     if batch.time is not None:
         yield f"--time={timelimit.spelt(batch.time)}"
     yield from batch.sbatch

@@ -8,7 +8,7 @@ taken but what three tell to be whole: exit code, pyxis's own word, the file's h
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from launcher.images.reference import File, Reference, parse
 from launcher.model.bake import mark
 from launcher.model.cluster import Cluster
 from launcher.model.job import Role
+from launcher.model.option import queued
 from launcher.render import bake as words
 from launcher.render.bake import Baking
 from launcher.render.sbatch import INHERIT
@@ -121,7 +122,7 @@ class Oven:
         except FileNotFoundError:
             if self.how != "slurm":
                 raise
-        found = compute.look(self.world, str(path), tuple(_wishes(self.cluster)))
+        found = compute.look(self.world, str(path), queued(self.cluster.slurm))
         return f"{path} {found.size}"
 
     def _make(self, role: Role, text: str, setup: str, path: Path) -> None:
@@ -222,10 +223,3 @@ def _clear(work: Path) -> None:
                 with suppress(OSError):
                     path.chmod(0o700)
     shutil.rmtree(work, ignore_errors=True)
-
-
-def _wishes(cluster: Cluster) -> Iterator[str]:
-    for name in ("partition", "account", "qos"):
-        value = getattr(cluster.slurm, name)
-        if value is not None:
-            yield f"--{name}={value}"

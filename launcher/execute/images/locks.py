@@ -19,11 +19,12 @@ from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.images import locking
 from launcher.images.locking import Entry
-from launcher.model.cluster import ARCHITECTURES, Cluster
+from launcher.model.cluster import ARCHITECTURES
 from launcher.model.facts import Answer, Header, Image, Tag
 from launcher.model.linking import Linking
 from launcher.model.lock import FILE, Lock, LockedImage
 from launcher.model.manifest import Manifest
+from launcher.model.option import queued
 from launcher.model.site import Site
 from launcher.run import files
 from launcher.text.diagnostic import Diagnostic, Place, Refused
@@ -105,7 +106,7 @@ def wanted(
             nodes = cluster.model_copy(update={"arch": arch})
             question = about(text, nodes, programs, packages) if text is not None else None
             if isinstance(question, Header) and image.where == "compute":
-                question = Header(question.path, compute=_srun(cluster))
+                question = Header(question.path, compute=queued(cluster.slurm))
             if key is not None and text is not None and question is not None:
                 whole = ("images", alias, key)
                 place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
@@ -182,12 +183,6 @@ def digest(file: Path, told: Told) -> str:
         while piece := content.read(_PIECE):
             made.update(piece)
     return made.hexdigest()
-
-
-def _srun(cluster: Cluster) -> tuple[str, ...]:
-    """The options with which a node is had for a moment."""
-    wishes = {key: getattr(cluster.slurm, key) for key in ("partition", "account", "qos")}
-    return tuple(f"--{key}={value}" for key, value in wishes.items() if value is not None)
 
 
 def _refused(one: Wanted, answer: Answer) -> Diagnostic:

@@ -20,6 +20,7 @@ from launcher.execute.told import Told
 from launcher.execute.world import Ran, World
 from launcher.model import timelimit
 from launcher.model.cluster import Cluster
+from launcher.model.option import queued
 
 _LINES = 200
 _GRACE = 10.0
@@ -100,14 +101,12 @@ def srun(world: World, cluster: Cluster, name: str) -> Iterator[str]:
     if (job := world.environ.get("SLURM_JOB_ID")) is not None:
         yield from (f"--jobid={job}", "--overlap", "--cpu-bind=none")
         return
-    own = cluster.store.job if cluster.store else None
-    wishes = {
-        "partition": (own.partition if own else None) or cluster.slurm.partition,
-        "account": cluster.slurm.account,
-        "qos": (own.qos if own else None) or cluster.slurm.qos,
-    }
-    yield from (f"--{key}={value}" for key, value in wishes.items() if value is not None)
-    if own is not None:
+    own, site = cluster.store.job if cluster.store else None, cluster.slurm
+    if own is None:
+        yield from queued(site)
+    else:
+        there = {"partition": own.partition or site.partition, "qos": own.qos or site.qos}
+        yield from queued(site.model_copy(update=there))
         yield from (f"--cpus-per-task={own.cpus}", f"--mem={own.memory}")
         yield f"--time={timelimit.spelt(timelimit.seconds(own.time))}"
 

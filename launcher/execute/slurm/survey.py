@@ -16,6 +16,7 @@ from launcher.execute.world import Ran, World
 from launcher.images.reference import File, parse
 from launcher.model import sitepath
 from launcher.model.cluster import Cluster
+from launcher.model.option import queued
 from launcher.model.survey import Survey, Told, told
 from launcher.run import account
 from launcher.text.diagnostic import Refused
@@ -90,10 +91,9 @@ def _job(world: World, found: Survey, cluster: Cluster, patience: float) -> Iter
     yield "--time=2"
     yield "--job-name=launch-doctor"
     there = {shape.partition for shape in found.shapes}
-    for name in ("partition", "account", "qos"):
-        value = getattr(cluster.slurm, name)
-        if value is not None and (name != "partition" or {*value.split(",")} <= there):
-            yield f"--{name}={value}"
+    said = cluster.slurm
+    known = {*(said.partition or "").split(",")} <= there
+    yield from queued(said if known else said.model_copy(update={"partition": None}))
 
 
 def _asked(world: World, found: Survey, cluster: Cluster, where: Sequence[str], patience: float) -> Survey:
