@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 from launcher.model import timelimit
 from launcher.model.recipe import Mount, Table, Wishes
 from launcher.model.value import Memory, Name, Schema, SitePath, TimeLimit, kind, said
+from launcher.run.record import record
 
 
 class Versions(Table):
@@ -178,12 +179,7 @@ class Image(Table):
 
 
 def _image(value: Any) -> Any:
-    if isinstance(value, str):
-        if not value:
-            raise said("must not be empty")
-        return {"reference": value}
-    if not isinstance(value, dict):
-        raise said(f"must be a reference or a table, not {kind(value)}")
+    value = _table(value, "reference")
     own = [key for key in (*_MEANINGS, "where") if key in value]
     if "build" in value and own:
         raise said(f"has `build` and `{own[0]}`", "what is built has its reference in `launch.lock`")
@@ -194,11 +190,25 @@ def _image(value: Any) -> Any:
     return value
 
 
-class _OrReference:
-    """What follows may also be a text: the reference alone."""
+def _table(value: Any, key: str) -> dict[str, Any]:
+    """A table; of a text alone the one with that key."""
+    if isinstance(value, str):
+        if not value:
+            raise said("must not be empty")
+        return {key: value}
+    if not isinstance(value, dict):
+        raise said(f"must be a {key} or a table, not {kind(value)}")
+    return value
+
+
+@record
+class _OrText:
+    """What follows may also be a text: `read` makes either the table."""
+
+    read: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(_image, handler(source))
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
         return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
@@ -215,20 +225,7 @@ class SiteModel(Table):
 
 
 def _model(value: Any) -> Any:
-    if isinstance(value, str):
-        if not value:
-            raise said("must not be empty")
-        return {"path": value}
-    if not isinstance(value, dict):
-        raise said(f"must be a path or a table, not {kind(value)}")
-    return value
-
-
-class _OrPath(_OrReference):
-    """What follows may also be a text: the path alone."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(_model, handler(source))
+    return _table(value, "path")
 
 
 class Cluster(Table):
@@ -270,14 +267,14 @@ class Cluster(Table):
     mounts: list[Mount] = Field(default=[], description="mounts of every container")
     images: dict[
         str,
-        Annotated[Image, _OrReference()],
+        Annotated[Image, _OrText(_image)],
     ] = Field(default={}, description="alias → reference, or a table")
     store: Store | None = Field(default=None, description="where image files are kept")
     plain_http: list[str] = Field(
         default=[],
         description="registries (`host:port`) that are asked without TLS; those of this machine always are",
     )
-    models: dict[str, Annotated[SiteModel, _OrPath()]] = Field(default={}, description="alias → path, or a table")
+    models: dict[str, Annotated[SiteModel, _OrText(_model)]] = Field(default={}, description="alias → path, or a table")
 
     def model(self, said: str) -> str:
         """The path that an alias stands for; what is none stands for itself."""
