@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.execute.images.containerfile import based, copies
+from launcher.execute.images.buildable import based, copies
 from launcher.execute.library import Files
 from launcher.model.definition import BASE, CONTAINERFILE, FILE, Definition, fill, find, read
 from launcher.model.linking import Linking

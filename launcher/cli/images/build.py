@@ -13,7 +13,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.images import entry, storing
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import aliases, answers, containerfile, locks
+from launcher.execute.images import aliases, answers, buildable, locks
 from launcher.execute.images.build import Builder, Builds, Order
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.making import Made, Making
@@ -84,7 +84,7 @@ def _wanted(word: str, args: argparse.Namespace, site: Site) -> Wanted:
     name = image.build if image and image.build else word
     said = {**entry.arguments(args.arguments), **({BASE: args.base} if args.base else {})}
     definition = _definition(name, {**own, **said})
-    containerfile.named(definition, said)
+    buildable.named(definition, said)
     folder = Files().definitions.path(name)
     arch = args.arch or site.cluster.arch or platform.machine()
     if arch not in definition.file.arch:
@@ -94,9 +94,9 @@ def _wanted(word: str, args: argparse.Namespace, site: Site) -> Wanted:
     folder = folder or Path(name)
     builder = args.builder or _builder(definition, folder, args, site)
     if builder == "layers":
-        containerfile.layered(definition, folder)
+        buildable.layered(definition, folder)
     elif builder == "docker":
-        containerfile.based(definition, folder)
+        buildable.based(definition, folder)
     order = Order(definition, folder, arch, builder, wheels, args.network, args.again)
     return Wanted(word, order, tuple(_goals(order, args)))
 
@@ -115,7 +115,7 @@ def _definition(name: str, args: Mapping[str, str]) -> Definition:
 
 
 def _builder(definition: Definition, folder: Path, args: argparse.Namespace, site: Site) -> Builder:
-    if containerfile.copies(definition, folder):
+    if buildable.copies(definition, folder):
         return "layers"
     return "apptainer" if site.cluster.runtime == "apptainer" and not args.push else "docker"
 

@@ -1,4 +1,4 @@
-"""What is wrong with a definition for the builder that is to build it, before anything is asked or built."""
+"""Whether a definition can be built by the builder that is to, found out before anything is asked or built."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
