@@ -88,7 +88,7 @@ def up(parser: Parser) -> None:
 def ps(parser: Parser) -> None:
     """`launch ps`."""
     parser.add_argument("--all", "-a", action="store_true", help="runs that have ended as well")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    document(parser)
 
 
 def logs(parser: Parser) -> None:
@@ -239,6 +239,11 @@ def _cluster(parser: Parser) -> None:
 
 def _run(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=_RUN)
+
+
+def document(parser: Parser) -> None:
+    """`--json`, of a verb that prints one."""
+    parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def choice(parser: Any, name: str, choices: tuple[str, ...], **more: Any) -> None:

@@ -1,10 +1,14 @@
 """The command line: what is accepted, and what is said about the rest."""
 
+from typing import get_args
+
 import pytest
 
 from launcher.cli import GROUPS, NESTED, VERBS, graph, help_text, images, main, parser, verbs
 from launcher.cli.guard import Usage
+from launcher.cli.images import options
 from launcher.cli.options import FORMATS, GRAPHS, OPTIONS, SCHEMAS, SHELLS
+from launcher.execute.images import baking, build, make
 from launcher.model.cluster import ARCHITECTURES
 from launcher.text import report
 
@@ -89,7 +93,10 @@ def test_choices_are_what_there_is() -> None:
     assert tuple(report.FORMATS) == FORMATS
     assert tuple(graph.GRAPHS) == GRAPHS
     assert set(SCHEMAS) and set(SHELLS)
-    assert images.ARCHITECTURES == ARCHITECTURES
+    assert options.ARCHITECTURES == ARCHITECTURES
+    assert get_args(make.By) == options.WITH
+    assert get_args(build.Builder) == images.BUILDERS
+    assert (*get_args(baking.How), "docker") == images.BAKERS
 
 
 def test_verbs_of_images(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ argparse alone is imported here, so that help and completion need no verb's modu
 import argparse
 from collections.abc import Callable, Mapping
 
+from launcher.cli.options import document
+
 Parser = argparse.ArgumentParser
 
 VERBS: Mapping[str, tuple[str, str]] = {
@@ -19,7 +21,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 def ls(parser: Parser) -> None:
     """`launch cluster ls`."""
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    document(parser)
 
 
 def show(parser: Parser) -> None:
@@ -38,7 +40,7 @@ def doctor(parser: Parser) -> None:
     _name(parser)
     parser.add_argument("--write", action="store_true", help="correct the file, comments and order kept")
     _timeout(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    document(parser)
 
 
 OPTIONS: Mapping[str, Callable[[Parser], None]] = {"ls": ls, "show": show, "init": init, "doctor": doctor}

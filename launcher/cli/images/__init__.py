@@ -6,7 +6,8 @@ argparse alone is imported here, so that help and completion need no verb's modu
 import argparse
 from collections.abc import Callable, Mapping
 
-from launcher.cli.options import choice, edits
+from launcher.cli.images import options
+from launcher.cli.options import choice, document, edits
 
 Parser = argparse.ArgumentParser
 
@@ -30,66 +31,60 @@ VERBS: Mapping[str, tuple[str, str]] = {
 }
 """Verb → the module whose `run` it is, and one line of help."""
 
-ARCHITECTURES = ("x86_64", "aarch64")
-"""`--arch`; a test holds it to `model.cluster.ARCHITECTURES`."""
-
 FORMATS = ("json", "github", "gitlab", "names")
 """`matrix --format`; a test holds it to `launcher.images.matrix.FORMATS`."""
 
-WITH = ("layers", "enroot")
-"""`--with`; a test holds it to `execute.images.make.WITH`."""
-
 BAKERS = ("slurm", "apptainer", "docker")
-"""`bake --with`: who bakes."""
+"""`bake --with`: who bakes; a test holds it to `execute.images.baking.How`."""
 
 BUILDERS = ("docker", "layers", "apptainer")
-"""`images build --with`; a test holds it to `execute.images.build.BUILDERS`."""
+"""`images build --with`; a test holds it to `execute.images.build.Builder`."""
 
 
 def ls(parser: Parser) -> None:
     """`launch images ls`."""
-    _cluster(parser)
-    _json(parser)
+    options.cluster(parser)
+    document(parser)
 
 
 def show(parser: Parser) -> None:
     """`launch images show`."""
     parser.add_argument("alias", metavar="ALIAS|REFERENCE", help="an alias of the cluster, or any reference")
-    _cluster(parser)
-    _json(parser)
+    options.cluster(parser)
+    document(parser)
 
 
 def add(parser: Parser) -> None:
     """`launch images add`."""
-    _alias(parser)
+    options.alias(parser)
     parser.add_argument(
         "reference", metavar="REFERENCE", nargs="?", help="registry reference, or path of an image file"
     )
-    _entry(parser)
-    _cluster(parser)
+    options.entry(parser)
+    options.cluster(parser)
 
 
 def set_(parser: Parser) -> None:
     """`launch images set`."""
-    _alias(parser)
+    options.alias(parser)
     parser.add_argument(
         "reference", metavar="REFERENCE", nargs="?", help="registry reference, or path; default: what it has"
     )
-    _entry(parser)
-    _cluster(parser)
+    options.entry(parser)
+    options.cluster(parser)
 
 
 def rm(parser: Parser) -> None:
     """`launch images rm`."""
-    _alias(parser)
-    _cluster(parser)
+    options.alias(parser)
+    options.cluster(parser)
 
 
 def locked(parser: Parser) -> None:
     """`launch images lock`, `verify` and `diff`."""
-    _aliases(parser)
-    _cluster(parser)
-    _lock(parser)
+    options.aliases(parser)
+    options.cluster(parser)
+    options.lock(parser)
 
 
 def matrix(parser: Parser) -> None:
@@ -101,7 +96,7 @@ def matrix(parser: Parser) -> None:
         help="only those that changed since the branch left this commit, branch or tag, uncommitted changes included",
     )
     parser.add_argument("--unless-in", metavar="PLACE", help="leave out what this registry has: `ghcr.io/team/images`")
-    _cluster(parser)
+    options.cluster(parser)
     form = parser.add_mutually_exclusive_group()
     choice(
         form,
@@ -119,9 +114,11 @@ def build(parser: Parser) -> None:
     parser.add_argument(
         "alias", metavar="NAME", nargs="+", help="a definition (`launch config ls` lists them), or an alias that is one"
     )
-    _cluster(parser)
-    choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says, else this machine's")
-    _arguments(parser)
+    options.cluster(parser)
+    choice(
+        parser, "--arch", options.ARCHITECTURES, help="of the nodes; default: as the cluster says, else this machine's"
+    )
+    options.arguments(parser)
     parser.add_argument("--base", metavar="REFERENCE", help="the image to begin with, in the place of the definition's")
     choice(
         parser,
@@ -139,12 +136,12 @@ def build(parser: Parser) -> None:
     parser.add_argument(
         "--tag", metavar="TAG", action="append", default=[], dest="tags", help="default: version and key; repeatable"
     )
-    _store(parser)
-    _lock(parser)
+    options.store(parser)
+    options.lock(parser)
     parser.add_argument("--set", action="store_true", dest="adopt", help="let the aliases mean what was built")
     parser.add_argument("--again", action="store_true", help="build also what is there already, without a cache")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and on which base")
-    _json(parser)
+    document(parser)
 
 
 def publish(parser: Parser) -> None:
@@ -154,15 +151,15 @@ def publish(parser: Parser) -> None:
     parser.add_argument(
         "--in", metavar="PLACE", required=True, dest="place", help="where they were pushed: `ghcr.io/team/images`"
     )
-    _cluster(parser)
+    options.cluster(parser)
 
 
 def pull(parser: Parser) -> None:
     """`launch images pull`."""
-    _aliases(parser)
-    _cluster(parser)
-    _store(parser)
-    _with(parser)
+    options.aliases(parser)
+    options.cluster(parser)
+    options.store(parser)
+    options.maker(parser)
     parser.add_argument("--set", action="store_true", dest="adopt", help="let the aliases mean the files")
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and how much would come")
 
@@ -170,11 +167,11 @@ def pull(parser: Parser) -> None:
 def ensure(parser: Parser) -> None:
     """`launch images ensure`."""
     parser.add_argument("reference", metavar="ALIAS|REFERENCE", help="an alias of the cluster, or any reference")
-    choice(parser, "--arch", ARCHITECTURES, help="of the nodes; default: as the cluster says")
+    choice(parser, "--arch", options.ARCHITECTURES, help="of the nodes; default: as the cluster says")
     parser.add_argument("--print-path", action="store_true", help="print the path and nothing else")
-    _cluster(parser)
-    _store(parser)
-    _with(parser)
+    options.cluster(parser)
+    options.store(parser)
+    options.maker(parser)
 
 
 def bake(parser: Parser) -> None:
@@ -190,18 +187,18 @@ def bake(parser: Parser) -> None:
     parser.add_argument("--push", metavar="REPOSITORY", help=words)
     parser.add_argument("--force", action="store_true", help="bake anew what is there: for newer packages")
     parser.add_argument("--dry-run", action="store_true", help="say what would be baked")
-    _cluster(parser)
+    options.cluster(parser)
     edits(parser)
-    _store(parser)
-    _json(parser)
+    options.store(parser)
+    document(parser)
     parser.set_defaults(simulate=False)
 
 
 def du(parser: Parser) -> None:
     """`launch images du`."""
-    _cluster(parser)
-    _store(parser)
-    _json(parser)
+    options.cluster(parser)
+    options.store(parser)
+    document(parser)
 
 
 def prune(parser: Parser) -> None:
@@ -209,9 +206,9 @@ def prune(parser: Parser) -> None:
     parser.add_argument("--max-size", metavar="SIZE", help="how much may stay: `500G`; without it only remains go")
     parser.add_argument("--keep-locked", action="store_true", help="keep what `launch.lock` has, whatever the size")
     parser.add_argument("--dry-run", action="store_true", help="say what would go")
-    _cluster(parser)
-    _store(parser)
-    _lock(parser)
+    options.cluster(parser)
+    options.store(parser)
+    options.lock(parser)
 
 
 OPTIONS: Mapping[str, Callable[[Parser], None]] = {
@@ -233,64 +230,3 @@ OPTIONS: Mapping[str, Callable[[Parser], None]] = {
     "prune": prune,
 }
 """Verb → what adds its options to a parser."""
-
-
-def _arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "--arg",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="arguments",
-        help="a build argument, never a secret; may be repeated",
-    )
-
-
-def _alias(parser: Parser) -> None:
-    parser.add_argument("alias", metavar="ALIAS", help="name of the image in recipes")
-
-
-def _aliases(parser: Parser) -> None:
-    parser.add_argument("alias", metavar="ALIAS", nargs="*", help="aliases of the cluster; default: all")
-
-
-def _lock(parser: Parser) -> None:
-    parser.add_argument(
-        "--lock", metavar="FILE", help="default: the nearest `launch.lock` here or above, else one that is made here"
-    )
-
-
-def _store(parser: Parser) -> None:
-    parser.add_argument(
-        "--store", metavar="FOLDER", help="where image files are; default: `[store] path` of the cluster"
-    )
-
-
-def _with(parser: Parser) -> None:
-    choice(parser, "--with", WITH, dest="by", help="what makes `.sqsh` files: `layers` (default), or `enroot import`")
-
-
-def _entry(parser: Parser) -> None:
-    parser.add_argument(
-        "--build", metavar="NAME", help="in the place of REFERENCE: a definition, built when it is asked"
-    )
-    _arguments(parser)
-    choice(parser, "--arch", ARCHITECTURES, help="the reference is for nodes of this architecture alone")
-    parser.add_argument(
-        "--version",
-        metavar="PROGRAM=VERSION",
-        action="append",
-        default=[],
-        dest="versions",
-        help="version of a program in the image, where nothing else tells it; may be repeated",
-    )
-
-
-def _cluster(parser: Parser) -> None:
-    parser.add_argument(
-        "--cluster", metavar="NAME|FILE", help="whose aliases; default as for `launch check`. A file is edited itself"
-    )
-
-
-def _json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON document")

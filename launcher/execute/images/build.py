@@ -29,7 +29,6 @@ from launcher.images.reference import Reference, parse
 from launcher.model.definition import CONTAINERFILE, Definition
 
 Builder = Literal["docker", "layers", "apptainer"]
-BUILDERS: tuple[Builder, ...] = ("docker", "layers", "apptainer")
 
 WHEELS = "wheels"
 OFFLINE = {"PIP_NO_INDEX": "1"}

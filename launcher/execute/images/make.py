@@ -24,7 +24,8 @@ from launcher.run import files
 BLOBS = sif.BLOBS
 """Where layers are, in the folder of a draft."""
 
-WITH = ("layers", "enroot")
+By = Literal["layers", "enroot"]
+"""What makes a `.sqsh` file."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Maker:
     registry: Registry
     compressor: str = "zstd"
     suffix: Literal[".sqsh", ".sif"] = ".sqsh"
-    by: Literal["layers", "enroot"] = "layers"
+    by: By = "layers"
     job: Job | None = None
     progress: Told = unheard
 
