@@ -1,6 +1,6 @@
 """What is locked of an image, how it is written, and what has changed since."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import tomlkit
@@ -73,10 +73,12 @@ def merged(lock: Lock | None, new: Iterable[LockedImage]) -> Lock:
     return Lock(schema=1, image=[found[key] for key in sorted(found)])
 
 
-def without(lock: Lock, cluster: str, aliases: Iterable[str]) -> Lock:
-    """The lock less what it has of a cluster's aliases that are none any more."""
-    known = set(aliases)
-    return Lock(schema=1, image=[each for each in lock.image if each.cluster != cluster or each.alias in known])
+def without(lock: Lock | None, cluster: str, aliases: Container[str] = ()) -> Lock:
+    """The lock less what it has of these aliases of a cluster, or of all, for nodes of any architecture."""
+    held = lock.image if lock else ()
+    return Lock(
+        schema=1, image=[each for each in held if each.cluster != cluster or (aliases and each.alias not in aliases)]
+    )
 
 
 def _key(each: LockedImage) -> tuple[str, str, str]:

@@ -52,7 +52,11 @@ def test_others_stay() -> None:
         ("gb300", "b", 7),
         ("other", "a", 7),
     ]
-    assert [each.cluster for each in without(new, "gb300", ["b"]).image] == ["gb300", "other"]
+    assert [(each.cluster, each.alias) for each in without(new, "gb300", ["a"]).image] == [
+        ("gb300", "b"),
+        ("other", "a"),
+    ]
+    assert [each.cluster for each in without(new, "gb300").image] == ["other"]
 
 
 def test_what_is_locked_of_an_image() -> None:

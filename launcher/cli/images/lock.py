@@ -30,8 +30,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise Refused(findings)
 
     def change(old: Lock | None) -> Lock:
-        new = locking.merged(old, found)
-        return new if args.alias else locking.without(new, site.cluster.name, site.cluster.images)
+        # What is not asked about any more: aliases that are gone, architectures that one is no longer for.
+        return locking.merged(locking.without(old, site.cluster.name, args.alias), found)
 
     locks.write(world, file, change, terminal.note)
     rows = [(each.alias, each.arch, (each.manifest or f"sha256:{each.sha256}")[:19], each.reference) for each in found]

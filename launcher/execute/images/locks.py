@@ -37,7 +37,7 @@ _PIECE = 1 << 20
 @dataclass(frozen=True)
 class Wanted:
     """An alias that can be locked: what it means for nodes of `arch` (None: nobody says), and where that is written.
-    `built` is what the lock has of one that is a definition.
+    `built` is what the lock has of one that is a definition, or means what was built of one.
     """
 
     alias: str
@@ -101,8 +101,9 @@ def wanted(
     for alias in aliases or sorted(cluster.images):
         image = cluster.images[alias]
         for arch in (arches or {}).get(alias, (cluster.arch,)):
-            built = _built(site, alias, lock, arch) if image.build else None
-            key, text = ("build", built.reference) if built else (image.key(arch), image.meant(arch))
+            built = _built(site, alias, lock, arch)
+            meant = image.key(arch), image.meant(arch)
+            key, text = ("build", built.reference) if image.build and built else meant
             nodes = cluster.model_copy(update={"arch": arch})
             question = about(text, nodes, programs, packages) if text is not None else None
             if isinstance(question, Header) and image.where == "compute":
@@ -114,12 +115,20 @@ def wanted(
     return found
 
 
+def means(site: Site, held: LockedImage) -> bool:
+    """Whether an alias of the cluster means what was locked; one that is a definition means what was built."""
+    image = site.cluster.images.get(held.alias) if held.cluster == site.cluster.name else None
+    return image is not None and (image.build is not None or image.meant(held.arch) == held.reference)
+
+
 def _built(site: Site, alias: str, lock: Lock | None, arch: str | None) -> LockedImage | None:
-    """What was built for the alias; where nobody says what the nodes are, the only one."""
+    """What was built for the alias, which is a definition or means that; where nobody says what the nodes are, the
+    only one.
+    """
     found = [
         each
         for each in (lock.image if lock else ())
-        if (each.cluster, each.alias) == (site.cluster.name, alias) and each.build and arch in (None, each.arch)
+        if each.alias == alias and each.build and arch in (None, each.arch) and means(site, each)
     ]
     return found[0] if len(found) == 1 else None
 

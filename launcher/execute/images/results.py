@@ -15,7 +15,7 @@ from launcher.images import locking
 from launcher.images.locking import Entry, Made
 from launcher.model.definition import BASE, Definition, read
 from launcher.model.linking import Linking
-from launcher.model.lock import LockedImage
+from launcher.model.lock import Lock, LockedImage
 from launcher.model.site import Site
 
 
@@ -70,7 +70,14 @@ def record(world: World, file: Path, site: Site, names: list[str], result: Resul
         locking.built(locking.locked(Entry(site.cluster.name, name, result.arch), result.reference, *found), made)
         for name in names
     ]
+
+    def change(old: Lock | None) -> Lock:
+        # For nodes of another architecture an alias may have meant something else until now.
+        own = [each for each in old.image if each.cluster == site.cluster.name and each.alias in names] if old else []
+        kept = [each for each in own if locks.means(site, each)]
+        return locking.merged(locking.without(old, site.cluster.name, names), [*kept, *entries])
+
     if entries:
         file.parent.mkdir(parents=True, exist_ok=True)
-        locks.write(world, file, lambda old: locking.merged(old, entries), unheard)
+        locks.write(world, file, change, unheard)
     return entries

@@ -118,13 +118,15 @@ def test_layers_need_no_daemon(place: Place) -> None:
     )
     assert first["images"][0]["digest"] == second["images"][0]["digest"]
     assert place.inside(first["images"][0]["file"], "usr/bin/tool") == "arm64"
-    # What was a reference can mean it.
-    place.site('tool = "docker.io/x/y:1"')
-    status, _, err = place.images("build tool --set", nowhere)
-    assert status == 0, err
-    alias = tomllib.loads((place.launch.home / "site.toml").read_text())["images"]["tool"]
-    assert alias == {"reference": made["file"], "versions": {"tool": "2.0"}}
-    assert [each["reference"] for each in place.lock() if each["arch"] == "x86_64"] == [made["file"]]
+    # What was a reference can mean it, and a new alias; both are as they were locked at once.
+    for before in ('tool = "docker.io/x/y:1"', ""):
+        place.site(before)
+        status, _, err = place.images("build tool --set", nowhere)
+        assert status == 0, err
+        alias = tomllib.loads((place.launch.home / "site.toml").read_text())["images"]["tool"]
+        assert alias == {"reference": made["file"], "versions": {"tool": "2.0"}}
+        assert [each["reference"] for each in place.lock()] == [made["file"]]
+        assert [place.images(word)[0] for word in ("verify", "diff", "lock", "verify")] == [0] * 4
     status, _, err = place.images("build tool --with docker --again", nowhere)
     assert (status, "nothing answers as Docker does: unix:///nonexistent/d.sock" in err) == (4, True)
 
