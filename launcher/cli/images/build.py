@@ -45,8 +45,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     world = Real()
     registry = answers.registry(frozenset(site.cluster.plain_http))
     store = storing.store(args, site, terminal) if args.store or site.cluster.store else None
+    lock = Path(args.lock) if args.lock else locks.path()
     with storing.interruptible(), closing(Builds(world, registry, terminal.note, terminal.status)) as builds:
-        making = Making(world, builds, site, store, Path(args.lock) if args.lock else locks.path(), args.again)
+        making = Making(world, builds, site, store, lock, args.again, within=args.store is not None)
         try:
             made = [_made(each, making, args, terminal) for each in wanted]
         except Failure as failure:

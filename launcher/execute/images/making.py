@@ -49,7 +49,9 @@ class Made:
 
 @dataclass(frozen=True)
 class Making:
-    """Makes; `lock` is where results are written down. What is there already is made anew where `again` says so."""
+    """Makes; `lock` is where results are written down. What is there already is made anew where `again` says so; with
+    `within`, what is in no other folder than the store is there.
+    """
 
     world: World
     builds: Builds
@@ -57,6 +59,7 @@ class Making:
     store: Store | None
     lock: Path
     again: bool = False
+    within: bool = False
 
     def planned(self, order: Order, goals: Sequence[Reference]) -> Made:
         """What would be made, on which base. Raises Failure."""
@@ -185,6 +188,8 @@ class Making:
                 try:
                     inspect.file(Path(each.reference))
                 except Failure:
+                    continue
+                if self.within and self.store is not None and not self.store.holds(Path(each.reference)):
                     continue
                 return Made(order, each.base or "", fresh=False, file=each.reference)
         return None

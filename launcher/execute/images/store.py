@@ -73,6 +73,10 @@ class Store:
         if arch and remote.config.arch != arch:
             message = f"`{wanted.repository}{wanted.version}` is for {remote.config.arch}, and {arch} is wanted"
             raise Failure("platform", message)
+    def holds(self, path: Path) -> bool:
+        """Whether a file lies in the store, by whatever path it is named."""
+        return path.parent.resolve() == self.folder.resolve()
+
         return self.path(wanted, remote), remote
 
     def ensure(self, wanted: Reference, arch: str) -> Path:

@@ -132,9 +132,7 @@ def test_layers_need_no_daemon(place: Place) -> None:
 
 
 def test_what_a_registry_has_is_not_built_again(place: Place) -> None:
-    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
-    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
-    (place.launch.home / "images/tool/Containerfile").unlink()
+    with_copy(place)
     place.site('tool = { build = "tool" }', store=False)
     words = f"build tool --push {place.served.host}/kept --json"
 
@@ -161,6 +159,64 @@ def test_what_a_registry_has_is_not_built_again(place: Place) -> None:
 
 
 WRONG = [
+def test_a_store_that_is_named_has_the_file(place: Place) -> None:
+    """Wherever the lock has one that was built of the same."""
+    with_copy(place)
+    (place.launch.home / "linked").symlink_to("my store")
+    built = []
+    for more in ("", "--store 'my store'", "--store linked", ""):
+        status, out, err = place.images(f"build tool {more} --json")
+        assert status == 0, err
+        (made,) = json.loads(out)["images"]
+        built.append((made["built"], Path(made["file"]).parent.name))
+    assert built == [(True, "store"), (True, "my store"), (False, "my store"), (False, "my store")]
+    assert [each["reference"] for each in place.lock()] == [made["file"]]
+
+
+def with_copy(place: Place) -> None:
+    """The definition only copies a file."""
+    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
+    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
+    (place.launch.home / "images/tool/Containerfile").unlink()
+
+
+WRONG = [
+def test_a_store_that_is_named_has_the_file(place: Place) -> None:
+    """Wherever the lock has one that was built of the same."""
+    with_copy(place)
+    (place.launch.home / "linked").symlink_to("my store")
+    built = []
+    for more in ("", "--store 'my store'", "--store linked", ""):
+        status, out, err = place.images(f"build tool {more} --json")
+        assert status == 0, err
+        (made,) = json.loads(out)["images"]
+        built.append((made["built"], Path(made["file"]).parent.name))
+    assert built == [(True, "store"), (True, "my store"), (False, "my store"), (False, "my store")]
+    assert [each["reference"] for each in place.lock()] == [made["file"]]
+
+
+def with_copy(place: Place) -> None:
+    """The definition only copies a file."""
+    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
+    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
+    (place.launch.home / "images/tool/Containerfile").unlink()
+
+
+def test_a_disk_that_is_too_small_is_foreseen(place: Place) -> None:
+    with_copy(place)
+    with disk(place.launch.home / "store", "size=1m") as store:
+        status, out, err = place.images("build tool")
+        assert (status, out, "error[store-full]: `" in err) == (1, "", True)
+        assert " MiB are wanted for `base:1` and what" in err
+        assert "`launch images prune --max-size SIZE --cluster ./site.toml` makes room" in err
+        assert list(store.iterdir()) == []
+    place.site('tool = { build = "tool" }', store=False)
+    with disk(place.launch.home / "tmp", "size=1m") as folder:
+        status, out, err = place.images(f"build tool --push {place.served.host}/small", {"TMPDIR": str(folder)})
+        assert (status, "error[store-full]: `" in err, "help: `TMPDIR` names a folder" in err) == (1, True, True)
+        assert list(folder.iterdir()) == []
+
+
     ("build tol", 2, "error[unknown-definition]: no image definition is named `tol`", "did you mean `tool`?"),
     (
         "build tool --arg TOOL_VERISON=1",
