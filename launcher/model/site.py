@@ -8,6 +8,7 @@ from launcher.model.linking import Linking, placed, text
 from launcher.model.merge import Layer, merge
 from launcher.model.shape import read
 from launcher.run.record import record
+from launcher.text.advice import option
 from launcher.text.diagnostic import Place, Refused
 from launcher.text.document import Document
 
@@ -16,16 +17,24 @@ LAYER = "cluster"
 
 @record
 class Site:
-    """The cluster, its documents lowest first, and where its keys were written."""
+    """The cluster, its documents lowest first, and where its keys were written. `asked` is its name or file, as it was
+    asked for.
+    """
 
     cluster: Cluster
     documents: tuple[Document, ...]
     origins: Origins
+    asked: str = ""
 
     @property
     def containers(self) -> bool:
         """Whether roles run in images."""
         return self.cluster.runtime != "none"
+
+    @property
+    def option(self) -> str:
+        """By which a command means this cluster."""
+        return option("cluster", self.asked or self.cluster.name)
 
     def layers(self, *keys: str) -> list[Layer]:
         """What the cluster lays under every role, of these keys."""
@@ -58,7 +67,7 @@ def site(linking: Linking, name: str, named: Place | None = None) -> Site | None
         linking.findings.extend(faults)
     if cluster is None or len(linking.findings) > before:
         return None
-    return Site(cluster, documents, origins)
+    return Site(cluster, documents, origins, name)
 
 
 def _names(linking: Linking, name: str, documents: Sequence[Document]) -> None:

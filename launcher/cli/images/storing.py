@@ -24,6 +24,7 @@ from launcher.images.reference import Reference
 from launcher.model import sitepath
 from launcher.model.site import Site
 from launcher.run import account
+from launcher.text.advice import option, typed
 
 
 def site(args: argparse.Namespace) -> Site:
@@ -44,7 +45,8 @@ def store(args: argparse.Namespace, found: Site, terminal: Terminal) -> Store:
         raise Usage(f"`[store] path` names ${error.args[0]}, which is not set") from error
     mode = 0o644 if own is None or own.group_readable else 0o600
     registry = answers.registry(frozenset(found.cluster.plain_http))
-    return Store(world, folder.absolute(), registry, _maker(args, found, registry, terminal), mode, terminal.note)
+    by = " ".join(filter(None, (found.option, option("store", args.store or ""))))
+    return Store(world, folder.absolute(), registry, _maker(args, found, registry, terminal), mode, terminal.note, by)
 
 
 def _maker(args: argparse.Namespace, found: Site, registry: Registry, terminal: Terminal) -> Maker:
@@ -76,7 +78,7 @@ def interruptible() -> Iterator[None]:
 
 def definition(alias: str, found: Site) -> Usage:
     """What is said where an alias that is a definition is taken for one of a registry."""
-    advice = f"`launch images build {alias} --cluster {found.cluster.name}` makes its file"
+    advice = f"{typed('images build', alias, found.option)} makes its file"
     return Usage(f"`{alias}` is a definition, no image of a registry", advice=advice)
 
 

@@ -13,6 +13,7 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.images.fetch import Fetched
 from launcher.execute.images.flatten import XATTR, Flat
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.images.room import room
 from launcher.execute.images.sif import BLOBS
 from launcher.execute.told import Told, unheard
 from launcher.images import assembly
@@ -20,6 +21,9 @@ from launcher.images.assembly import Addition
 from launcher.images.layering import DEPTH, above, clean, joined
 from launcher.images.reference import Reference, parse
 from launcher.run import files
+
+ROOM = 4
+"""Free bytes that are wanted for each that is downloaded: the layers, their files unpacked, and the image's file."""
 
 _PIECE = 1 << 20
 
@@ -41,6 +45,9 @@ class Assembly:
         if len(base[1].config.diffs) != len(base[1].manifest.layers):
             raise Failure("faulty", f"`{base[0]}` has other layers in its manifest than in its configuration")
         (self.folder / BLOBS).mkdir(parents=True, exist_ok=True)
+        others = {image: self._remote(_reference(image)).manifest for image, _, _ in copies}
+        size = base[1].manifest.size + sum(each.size for each in others.values())
+        room(self.folder, ROOM * size, f"`{base[0].repository}{base[0].version}` and what is copied onto it")
         layer = self._layer(self._unpacked(*base), copies)
         manifest, config = assembly.upon(self.registry.documents(*base), layer, labels)
         return Built.of(self.folder, manifest, config)

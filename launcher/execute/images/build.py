@@ -19,6 +19,8 @@ from launcher.execute.images.assemble import Assembly
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry, Remote
+from launcher.execute.images.room import filling
+from launcher.execute.images.store import Store
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import building
@@ -159,14 +161,19 @@ class Builds:
 
 
 @contextmanager
-def workplace(world: World, folder: Path | None) -> Iterator[Path]:
+def workplace(world: World, store: Store | None) -> Iterator[Path]:
     """A folder for what a build needs on the way: in the store, which has room, else where temporary files are.
 
-    One that a killed build left is taken away by `prune`: nobody holds its lock.
+    One that a killed build left is taken away by `prune`: nobody holds its lock. Raises Failure where it is full.
     """
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", suffix=".layers", dir=folder) as place:
+    if store is not None:
+        store.folder.mkdir(parents=True, exist_ok=True)
+    folder = store.folder if store else Path(tempfile.gettempdir())
+    advice = store.advice if store else "`TMPDIR` names a folder with more room, or `--store FOLDER`"
+    with (
+        filling(folder, advice),
+        tempfile.TemporaryDirectory(prefix=".build-", suffix=".layers", dir=folder) as place,
+    ):
         lock = Path(place).with_suffix(".lock")
         try:
             with held(world, lock, "building", 0.0):

@@ -9,7 +9,6 @@ code 4.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import os
 import sys
@@ -19,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.execute.images.failure import Failure
+from launcher.execute.images.failure import NO_ROOM, Failure
 from launcher.execute.images.flatten import Flat, Source
 from launcher.execute.images.squash import Squash
 from launcher.images.oci import Layer
 
 FAILED = 4
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 1 << 20
 
 Told = Callable[[int], None]

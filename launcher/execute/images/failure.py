@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "busy", "slurm"]
@@ -23,6 +26,19 @@ class Failure(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def full(folder: Path, text: str) -> Failure:
+    """No room left in a folder; `text` is who says so, and how."""
+    return Failure("full", f"`{folder}` has no room left: {text}")
+
+
+def roomless(text: str) -> bool:
+    """Whether a program says that there is no room."""
+    return re.search(r"No space left|ENOSPC|quota", text, re.IGNORECASE) is not None
 
 
 CODES: Mapping[str, str] = {

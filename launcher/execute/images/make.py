@@ -117,7 +117,7 @@ class Maker:
             return
         words = sif.words(sif.PROGRAMS[0], draft.layers, draft.part)
         ran = self.job.run(words, sif.variables(draft.layers), self._telling(draft), draft.lock)
-        sif.check(ran.exit, ran.out)
+        sif.check(ran.exit, ran.out, draft.layers)
 
     def _telling(self, draft: Draft) -> Told:
         return lambda line: self.progress(f"{draft.name}: {line}")

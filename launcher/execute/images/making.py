@@ -75,7 +75,7 @@ class Making:
             self.builds.told(f"`{order.definition.name}` is built already: {there.shown}")
             return there
         base = self.builds.base(order)
-        with workplace(self.world, self.store.folder if self.store else None) as work:
+        with workplace(self.world, self.store) as work:
             if order.builder == "apptainer":
                 return self._sif(order, base, work)
             if order.builder == "layers":

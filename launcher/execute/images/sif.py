@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from launcher.execute.images.failure import Failure
+from launcher.execute.images.failure import Failure, full, roomless
 from launcher.execute.world import World
 from launcher.images import look, oci
 from launcher.run import files
@@ -43,7 +43,7 @@ def build(world: World, layout: Path, out: Path) -> None:
     # spython takes as long to import as all the rest of a command.
     spython = import_module("spython.utils")
     done = spython.run_command(words(name, layout, own), capture=True, quiet=True, environ=env)
-    check(done["return_code"], "".join(done["message"]))
+    check(done["return_code"], "".join(done["message"]), layout)
     own.replace(out)
 
 
@@ -57,10 +57,13 @@ def variables(layout: Path) -> dict[str, str]:
     return {"APPTAINER_TMPDIR": str(layout), "APPTAINER_CACHEDIR": str(layout / "cache")}
 
 
-def check(status: int, said: str) -> None:
-    """Raises Failure where it failed."""
+def check(status: int, said: str, folder: Path) -> None:
+    """Raises Failure where it failed; `folder` is what it wrote to."""
+    text = "; ".join(said.strip().splitlines()[-3:])
+    if status != 0 and roomless(said):
+        raise full(folder, text)
     if status != 0:
-        raise Failure("faulty", f"Apptainer could not build the image: {'; '.join(said.strip().splitlines()[-3:])}")
+        raise Failure("faulty", f"Apptainer could not build the image: {text}")
 
 
 @dataclass(frozen=True)

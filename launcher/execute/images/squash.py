@@ -11,7 +11,6 @@ writes lz4 that no `unsquashfs` reads.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from launcher.execute.images.failure import Failure
+from launcher.execute.images.failure import Failure, full, roomless
 
 COMPRESSORS = ("zstd", "lz4", "gzip", "lzo", "xz")
 _LEVELS = {"zstd": "level=1", "gzip": "level=1", "xz": ""}
@@ -143,7 +142,7 @@ class Squash:
         if self._process is not None:
             self._process.wait()
         text = self._text()
-        if re.search(r"No space left|ENOSPC|quota", text, re.IGNORECASE):
+        if roomless(text):
             return full(self.out.parent, text)
         advice = None
         if "invalid option" in text:
@@ -151,11 +150,6 @@ class Squash:
         return Failure(
             "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
         )
-
-
-def full(folder: Path, text: str) -> Failure:
-    """No room for the file."""
-    return Failure("full", f"`{folder}` has no room left: {text}", "`launch images prune` makes room")
 
 
 def _quietly(call: Callable[[], None]) -> None:

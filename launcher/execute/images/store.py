@@ -15,16 +15,16 @@ from typing import Any
 from launcher.execute.held import Held, held
 from launcher.execute.images import inspect
 from launcher.execute.images.built import Built
-from launcher.execute.images.convert import NO_ROOM
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.locks import digest
 from launcher.execute.images.make import BLOBS, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
-from launcher.execute.images.squash import full
+from launcher.execute.images.room import filling, room
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import Reference
 from launcher.run import files
+from launcher.text.advice import typed
 
 PATIENCE = 4 * 3600.0
 """Seconds that an import of another is waited for: longer than any takes."""
@@ -53,7 +53,7 @@ class Stored:
 
 @dataclass
 class Store:
-    """Image files in `folder`, made by `maker`. `told` hears of waits."""
+    """Image files in `folder`, made by `maker`. `told` hears of waits; by `option` a command means this store."""
 
     world: World
     folder: Path
@@ -61,11 +61,21 @@ class Store:
     maker: Maker
     mode: int = 0o644
     told: Told = unheard
+    option: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Where room is had."""
+        return f"{typed('images prune --max-size SIZE', self.option)} makes room"
 
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
         name = wanted.repository.rpartition("/")[2]
         return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}{self.maker.suffix}"
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file lies in the store, by whatever path it is named."""
+        return path.parent.resolve() == self.folder.resolve()
 
     def found(self, wanted: Reference, arch: str) -> tuple[Path, Remote]:
         """The path of the image for nodes of `arch`, and what the registry has. Raises Failure."""
@@ -73,10 +83,6 @@ class Store:
         if arch and remote.config.arch != arch:
             message = f"`{wanted.repository}{wanted.version}` is for {remote.config.arch}, and {arch} is wanted"
             raise Failure("platform", message)
-    def holds(self, path: Path) -> bool:
-        """Whether a file lies in the store, by whatever path it is named."""
-        return path.parent.resolve() == self.folder.resolve()
-
         return self.path(wanted, remote), remote
 
     def ensure(self, wanted: Reference, arch: str) -> Path:
@@ -95,13 +101,9 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = path.with_name(f".{path.stem}.lock")
             try:
-                with held(self.world, lock, what, PATIENCE, self.told) as handle:
+                with filling(self.folder, self.advice), held(self.world, lock, what, PATIENCE, self.told) as handle:
                     if not good(path):
                         make(handle)
-            except OSError as error:
-                if error.errno not in NO_ROOM:
-                    raise
-                raise full(self.folder, (error.strerror or str(error)).lower()) from error
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
@@ -144,10 +146,7 @@ class Store:
 
     def room(self, wanted: int, path: Path) -> None:
         """Raises Failure where so many bytes, wanted for making `path`, are not free."""
-        free = shutil.disk_usage(self.folder).free
-        if free < wanted:
-            message = f"`{self.folder}` has {free >> 20} MiB free, and {wanted >> 20} MiB are wanted for `{path.name}`"
-            raise Failure("full", message, "`launch images prune` makes room")
+        room(self.folder, wanted, f"`{path.name}`")
 
     def all(self) -> Iterator[Stored]:
         """Every image file of the store, by name."""

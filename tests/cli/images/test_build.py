@@ -15,6 +15,7 @@ from tests.cli.images.project import CONTAINERFILE, TOOL, Place
 from tests.cli.program import Program
 from tests.testbed import apptainer, bases, oci
 from tests.testbed.bases import PYTHON
+from tests.testbed.disk import disk
 from tests.testbed.registry import Served
 
 DEFINITION = """\
@@ -158,29 +159,6 @@ def test_what_a_registry_has_is_not_built_again(place: Place) -> None:
     assert place.images("verify")[0] == 0
 
 
-WRONG = [
-def test_a_store_that_is_named_has_the_file(place: Place) -> None:
-    """Wherever the lock has one that was built of the same."""
-    with_copy(place)
-    (place.launch.home / "linked").symlink_to("my store")
-    built = []
-    for more in ("", "--store 'my store'", "--store linked", ""):
-        status, out, err = place.images(f"build tool {more} --json")
-        assert status == 0, err
-        (made,) = json.loads(out)["images"]
-        built.append((made["built"], Path(made["file"]).parent.name))
-    assert built == [(True, "store"), (True, "my store"), (False, "my store"), (False, "my store")]
-    assert [each["reference"] for each in place.lock()] == [made["file"]]
-
-
-def with_copy(place: Place) -> None:
-    """The definition only copies a file."""
-    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
-    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
-    (place.launch.home / "images/tool/Containerfile").unlink()
-
-
-WRONG = [
 def test_a_store_that_is_named_has_the_file(place: Place) -> None:
     """Wherever the lock has one that was built of the same."""
     with_copy(place)
@@ -217,6 +195,7 @@ def test_a_disk_that_is_too_small_is_foreseen(place: Place) -> None:
         assert list(folder.iterdir()) == []
 
 
+WRONG = [
     ("build tol", 2, "error[unknown-definition]: no image definition is named `tol`", "did you mean `tool`?"),
     (
         "build tool --arg TOOL_VERISON=1",

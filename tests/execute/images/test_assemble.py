@@ -1,6 +1,7 @@
 """Images put together from layers: what is copied, for every architecture, the same bytes each time, and pushed."""
 
 import json
+import os
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from launcher.execute.images.assemble import Assembly
+from launcher.execute.images.build import workplace
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.logins import Logins
@@ -20,6 +22,7 @@ from launcher.execute.images.transport import Transport
 from launcher.execute.world import Real
 from launcher.images.reference import Reference, parse
 from tests.testbed import oci
+from tests.testbed.disk import disk, fill
 from tests.testbed.oci import Entry, folder, hard, symlink
 from tests.testbed.registry import PASSWORD, USER, Served, proxy
 
@@ -91,6 +94,26 @@ def test_a_program_for_each_architecture(build: Builder, served: Served, arch: s
         "usr/local/bin": (tarfile.DIRTYPE, 0o755, b""),
         "usr/local/bin/tool": (tarfile.REGTYPE, 0o755, ARCHES[arch].encode()),
     }
+
+
+@pytest.mark.parametrize("when", ["fetching", "copying"])
+def test_a_disk_that_is_full_in_the_middle(served: Served, asked: Registry, tmp_path: Path, when: str) -> None:
+    tool = (tools(served, [Entry("big", os.urandom(1 << 20))]), "/big", "/big")
+    wanted = named(f"{served.host}/a/tools:1")
+    with disk(tmp_path / "disk", "size=16m") as folder:
+        store = Store(Real(), folder, asked, Maker(Real(), asked), option="--cluster c")
+        told = [] if when == "copying" else [""]
+
+        def fill_up(text: str) -> None:
+            told.append(text)
+            if len(told) == 2:
+                fill(folder)
+
+        full = pytest.raises(Failure, match=r"has no room left: .*no space left")
+        with full as raised, workplace(Real(), store) as work:
+            Assembly(asked, work, "x86_64", fill_up).build((wanted, asked.image(wanted, "x86_64")), [tool], {})
+        assert (raised.value.kind, raised.value.advice) == ("full", store.advice)
+        assert [each.name for each in folder.iterdir()] == ["filler"]
 
 
 def test_the_same_bytes_each_time(build: Builder, served: Served) -> None:
