@@ -15,6 +15,7 @@ from launcher.model.option import queued
 from launcher.plan.step import Plan
 from launcher.run.record import record
 from launcher.run.script import OPEN
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 _ENV_SINCE = (0, 15)
@@ -84,7 +85,7 @@ def image_of_other_nodes(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | 
             yield _finding("image-of-other-nodes", use, use.answer.text, use.answer.advice)
         elif arch and image is not None and image.arch is not None and image.arch != arch:
             message = f"the image of {ROLES} is for {image.arch}, and the nodes are {arch}"
-            advice = f"`launch images set {use.role.image or 'ALIAS'} REFERENCE --arch {arch}`"
+            advice = typed("images set", use.role.image or "ALIAS", f"REFERENCE --arch {arch}", job.option)
             yield _finding("image-of-other-nodes", use, message, advice)
 
 
@@ -122,7 +123,7 @@ def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding
         if found is not None and use.role.version not in (None, found, found.partition("+")[0]):
             name = use.role.manifest.program.name
             message = f"the image of {ROLES} has {name} {found}, and {use.role.version} is checked"
-            advice = f"`launch images set {use.role.image or 'ALIAS'} --version {name}={found}`"
+            advice = typed("images set", use.role.image or "ALIAS", f"--version {name}={found}", job.option)
             yield _finding("image-version", use, message, advice, Severity.WARNING)
 
 

@@ -8,6 +8,7 @@ from launcher.images.pin import moved
 from launcher.model.facts import Facts
 from launcher.model.job import Job
 from launcher.plan.step import Plan
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Severity
 
 
@@ -26,7 +27,8 @@ def image_moved(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
         phrase = moved(was, use.image)
         if phrase is not None:
             message = f"the image of {ROLES} {phrase}"
-            advice = "`launch images diff` shows what changed; `launch up --update-lock` takes it"
+            differences = typed("images diff", job.option, job.lock_option)
+            advice = f"{differences} shows what changed; `--update-lock` of `launch up` takes it"
             finding = Diagnostic("image-moved", message, use.place, help=advice, exit=4)
             yield Said(use.question, use.role.name, finding)
 
@@ -41,6 +43,6 @@ def image_unlocked(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     if not bare:
         return
     names = ", ".join(f"`{name}`" for name in bare)
-    advice = f"`launch images lock --cluster {job.cluster.name}`"
+    advice = typed("images lock", job.option, job.lock_option)
     place = next(iter(bare.values())).place
     yield Diagnostic("image-unlocked", f"not locked: {names}", place, Severity.WARNING, help=advice, exit=4)

@@ -1,6 +1,7 @@
 """Cluster files that are written: a new one, or keys of one that is there, its comments and order kept."""
 
 import os
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from launcher.model.cluster import Cluster
 from launcher.model.library import Library
 from launcher.model.linking import Linking
 from launcher.run import files
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import KeyPath
 from launcher.text.parse import parse
@@ -129,7 +131,8 @@ def created(library: Library, path: Path, text: str) -> None:
         # Unlike a rename, a link never takes the place of a file that came meanwhile.
         os.link(temporary, path)
     except FileExistsError:
-        raise _failed(f"`{path}` is there already", "`launch cluster doctor --write` corrects a file that is") from None
+        doctor = typed("cluster doctor", shlex.quote(str(path)), "--write")
+        raise _failed(f"`{path}` is there already", f"{doctor} corrects a file that is") from None
     finally:
         temporary.unlink()
 

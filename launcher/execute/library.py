@@ -32,6 +32,7 @@ from launcher.model.catalogue import Catalogue
 from launcher.model.kin import Kin, Names
 from launcher.model.library import Folder
 from launcher.model.lock import FILE as LOCK
+from launcher.text.advice import option
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 from launcher.text.limits import BYTES
@@ -189,6 +190,11 @@ class Files:
         """Where the project's lock is, or would be: beside the recipe, where none is above it."""
         found = self._once(lambda: above(self._project, LOCK), "lock", self._project)
         return found or self._project / LOCK
+
+    def lock_option(self) -> str:
+        """By which `launch images` means that lock; empty where it is the one that is found from where it runs."""
+        path, own = self.lock_path(), above(self._directory, LOCK) or self._directory / LOCK
+        return "" if path.absolute() == own.absolute() else option("lock", self._shown(path))
 
     def text(self, path: str, beside: Document) -> str:
         """A text file relative to the document that names it, to the byte.

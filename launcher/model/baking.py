@@ -11,6 +11,7 @@ from launcher.model.linking import Linking, table, text
 from launcher.model.lock import LockedImage
 from launcher.model.site import Site
 from launcher.run.record import record
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 from launcher.text.document import KeyPath
 
@@ -60,6 +61,6 @@ def _stale(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
         draft.place("setup"),
         Severity.WARNING,
         labels=(Label(place, "what was baked"),),
-        help="`launch images bake` with this recipe bakes it anew",
+        help=f"{typed('images bake RECIPE', site.option)} bakes it anew",
     )
     linking.findings.append(warning)

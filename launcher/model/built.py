@@ -4,6 +4,7 @@ from launcher.model.definition import BASE, Definition, find, read, unknown
 from launcher.model.linking import Linking
 from launcher.model.lock import LockedImage
 from launcher.model.site import Site
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Label, Place, Severity
 
 
@@ -13,7 +14,7 @@ def built(linking: Linking, site: Site, alias: str, held: LockedImage | None) ->
         return held.reference
     name = site.cluster.images[alias].build
     if site.containers and name is not None and definition(linking, site, alias) is not None:
-        linking.findings.append(unbuilt(site, alias))
+        linking.findings.append(unbuilt(site, alias, linking.library.lock_option()))
     return None
 
 
@@ -44,20 +45,20 @@ def stale(linking: Linking, site: Site, alias: str, held: tuple[LockedImage, Pla
         place(site, alias),
         Severity.WARNING,
         labels=(Label(where, "what was built, and is used"),),
-        help=f"`launch images build {alias} --cluster {site.cluster.name}` builds it anew",
+        help=f"{typed('images build', alias, site.option, linking.library.lock_option())} builds it anew",
         exit=4,
     )
     linking.findings.append(finding)
 
 
-def unbuilt(site: Site, alias: str) -> Diagnostic:
-    """The finding for an alias whose definition has not been built."""
+def unbuilt(site: Site, alias: str, lock: str) -> Diagnostic:
+    """The finding for an alias whose definition has not been built; by `lock` a command means the project's lock."""
     cluster, name = site.cluster, site.cluster.images[alias].build
     return Diagnostic(
         "image-not-built",
         f"image alias `{alias}` is the definition `{name}`, which has not been built for {cluster.arch or 'its nodes'}",
         place(site, alias),
-        help=f"`launch images build {alias} --cluster {cluster.name}` builds it",
+        help=f"{typed('images build', alias, site.option, lock)} builds it",
         exit=4,
     )
 

@@ -15,6 +15,7 @@ from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
 from launcher.run.record import mutable
 from launcher.run.script import CLOSE, OPEN
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Label, Place, Refused, Severity
 from launcher.text.document import Document, KeyPath
 
@@ -87,7 +88,9 @@ def _other_architecture(linking: Linking, site: Site, draft: Draft, alias: str) 
         f"image alias `{alias}` has no reference for nodes {what}",
         draft.place("image"),
         labels=(Label(place, "what it has"),),
-        help=f"`launch images set {alias} REFERENCE --arch {arch}`" if arch else "say `arch` in the cluster file",
+        help=typed("images set", alias, f"REFERENCE --arch {arch}", site.option)
+        if arch
+        else "say `arch` in the cluster file",
         exit=4,
     )
     linking.findings.append(finding)
@@ -131,12 +134,13 @@ def locked(linking: Linking, site: Site | None, draft: Draft, locks: Locks | Non
     was, place = found
     if was.reference == image.meant(site.cluster.arch):
         return was
+    anew = typed("images lock", alias, site.option, linking.library.lock_option())
     finding = Diagnostic(
         "lock-stale",
         f"image alias `{alias}` means something else than when it was locked",
         Origins({(): _written(site, alias, key)}, draft.fallback).place(()),
         labels=(Label(place, "what was locked"),),
-        help=f"`launch images lock {alias}` locks it anew, and so does `launch up --update-lock`",
+        help=f"{anew} locks it anew, and so does `--update-lock` of `launch up`",
         exit=4,
     )
     linking.findings.append(finding)

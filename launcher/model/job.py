@@ -109,7 +109,7 @@ class Job:
     router (`direct` where the recipe has none), and last the benchmark where there is one. `manifests` names all
     role manifests there are; `findings` are warnings of linking, which `check` returns with its own. `options` has
     the catalogues of Slurm's programs for which recipe or cluster have options of their own. Of a `rehearsed` job no
-    model is read.
+    model is read. By `option` a command means the cluster, by `lock_option` the project's lock.
     """
 
     recipe: Recipe
@@ -123,6 +123,8 @@ class Job:
     findings: tuple[Diagnostic, ...] = ()
     options: Mapping[str, tuple[Catalogue, ...]] = field(default_factory=dict)
     rehearsed: bool = False
+    option: str = ""
+    lock_option: str = ""
 
     @property
     def workers(self) -> tuple[Role, ...]:

@@ -73,6 +73,10 @@ class Library(Protocol):
         """The project's `launch.lock`: beside the recipe last asked for, or above it; None where there is none."""
         ...
 
+    def lock_option(self) -> str:
+        """By which `launch images` means that lock, or where it would be; empty where it does so by itself."""
+        ...
+
     def text(self, path: str, beside: Document) -> str:
         """A text file named in `beside`, relative to it (`setup_file`). Raises OSError or UnicodeDecodeError."""
         ...

@@ -73,6 +73,8 @@ def link(library: Library, request: Request) -> Job:
         manifests=tuple(library.manifests()),
         findings=tuple(linking.findings),
         options=options,
+        option=place.option,
+        lock_option=library.lock_option(),
     )
     if errors(linking.findings):
         raise Unlinked(_once(linking.findings), job)

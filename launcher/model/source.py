@@ -184,7 +184,7 @@ def _nothing(linking: Linking, removal: Removal, keys: Sequence[str]) -> None:
     key = dotted(removal.path)
     place = Place(removal.document, offset=0, length=len(removal.document.text))
     found = linking.suggestions.nearest(key, keys)
-    help_ = f"did you mean `{found}`?" if found else "take the word away, or look at `launch plan --explain KEY`"
+    help_ = f"did you mean `{found}`?" if found else "take the word away, or look at `launch plan RECIPE --explain KEY`"
     linking.refuse("nothing-to-unset", f"`{key}` is not set", place, help_)
 
 

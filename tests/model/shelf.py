@@ -158,6 +158,9 @@ class Shelf:
     def lock(self) -> Document | None:
         return None if self._lock is None else parse("launch.lock", self._lock)
 
+    def lock_option(self) -> str:
+        return ""
+
     def text(self, path: str, beside: Document) -> str:
         found = self._texts.get(f"{beside.name}/{path}", self._texts.get(path))
         if found is None:

@@ -11,6 +11,7 @@ from launcher.model import built
 from launcher.model.linking import Linking
 from launcher.model.lock import Lock, LockedImage
 from launcher.model.site import Site
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Refused
 
 
@@ -69,4 +70,4 @@ class Builds:
             yield "built", f"{each.reference} for {each.arch}{fresh}"
             yield "upon", each.base or ""
         if not self.found(alias):
-            yield "built", f"not yet: `launch images build {alias} --cluster {self.site.cluster.name}`"
+            yield "built", f"not yet: {typed('images build', alias, self.site.option)}"

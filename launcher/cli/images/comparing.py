@@ -11,6 +11,7 @@ from launcher.execute.images import aliases, locks
 from launcher.execute.world import Real
 from launcher.images import locking
 from launcher.model.lock import LockedImage
+from launcher.text.advice import option, typed
 from launcher.text.diagnostic import Diagnostic
 
 Row = tuple[str, str, str, str]
@@ -31,7 +32,7 @@ def compared(args: argparse.Namespace, terminal: Terminal, *, hashed: bool) -> t
     missing = [alias for alias in args.alias if alias not in arches]
     if not was or missing:
         what = f"`{missing[0]}` of cluster" if missing else "cluster"
-        advice = f"`launch images lock --cluster {name}` locks it"
+        advice = f"{typed('images lock', site.option, option('lock', args.lock or ''))} locks it"
         raise Usage(f"{what} `{site.cluster.name}` is not locked in `{file}`", advice=advice)
     known = [alias for alias in arches if alias in site.cluster.images]
     asked = locks.wanted(site, known, arches, lock) if known else []

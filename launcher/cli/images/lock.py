@@ -11,6 +11,7 @@ from launcher.execute.world import Real
 from launcher.images import locking
 from launcher.model import built
 from launcher.model.lock import Lock
+from launcher.text.advice import option
 from launcher.text.diagnostic import Refused
 
 
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     wanted = locks.wanted(site, args.alias, locks.every(site, lock), lock)
     unbuilt = [name for name in args.alias if site.cluster.images[name].build and name not in {w.alias for w in wanted}]
     if unbuilt:
-        raise Refused([built.unbuilt(site, name) for name in unbuilt])
+        raise Refused([built.unbuilt(site, name, option("lock", args.lock or "")) for name in unbuilt])
     found, findings = locks.asked(world, site, wanted, hashed=True, told=terminal.status)
     if findings:
         raise Refused(findings)

@@ -10,6 +10,7 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases
 from launcher.images.meaning import meaning
 from launcher.model.cluster import ARCHITECTURES, Cluster, Image
+from launcher.text.advice import typed
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -26,7 +27,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if rows:
         terminal.say(table(("alias", "arch", "reference", "versions", ""), rows, color=terminal.color_out))
     else:
-        terminal.note(f"cluster `{cluster.name}` has no image aliases; `launch images add` makes one")
+        add = typed("images add ALIAS REFERENCE", found.option)
+        terminal.note(f"cluster `{cluster.name}` has no image aliases; {add} makes one")
     return 0
 
 

@@ -17,6 +17,7 @@ from launcher.model.job import Job, Role
 from launcher.model.link import link
 from launcher.model.linking import text
 from launcher.model.site import Site
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Label, Refused
 
 _EMPTY = b'schema = 1\nname = "bake"\n'
@@ -61,7 +62,8 @@ def _add(found: dict[str, Order], role: Role, job: Job, site: Site, lock: Path) 
     image = site.cluster.images[role.image or ""]
     if image.build is not None:
         message = f"the image of `{role.name}` is built from the definition `{image.build}`"
-        advice = f"let `images/{image.build}/Containerfile` do what its preamble does, and `launch images build` it"
+        build = typed("images build", role.image or image.build, site.option)
+        advice = f"let `images/{image.build}/Containerfile` do what its preamble does, then {build}"
         raise Refused([Diagnostic("bake-built", message, role.place("setup"), help=advice)])
     key, current = image.key(site.cluster.arch), image.meant(site.cluster.arch)
     if key is None or current is None or role.image is None or role.preamble is None:
@@ -81,7 +83,8 @@ def _add(found: dict[str, Order], role: Role, job: Job, site: Site, lock: Path) 
         first = known.roles[0]
         message = f"roles `{first.name}` and `{role.name}` have the image alias `{role.image}` and different preambles"
         label = Label(first.place("setup"), f"that of `{first.name}`")
-        advice = "give one of them an alias of its own (`launch images add`), or bake one alone (`--role`)"
+        add = typed("images add ALIAS REFERENCE", site.option)
+        advice = f"give one of them an alias of its own ({add}), or bake one alone (`--role`)"
         raise Refused([Diagnostic("bake-twice", message, role.place("setup"), labels=(label,), help=advice)])
 
 

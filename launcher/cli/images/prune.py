@@ -10,6 +10,8 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.images import locks
 from launcher.execute.images.store import Store, Stored
 from launcher.model import size
+from launcher.model.site import Site
+from launcher.text.advice import option, typed
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -17,7 +19,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     site = storing.site(args)
     store = storing.store(args, site, terminal)
     most = _bytes(args.max_size)
-    kept = _locked(args) if args.keep_locked else frozenset[str]()
+    kept = _locked(args, site) if args.keep_locked else frozenset[str]()
     kept |= {text for image in site.cluster.images.values() if (text := image.meant(site.cluster.arch))}
     kept |= {image.baked.base for image in site.cluster.images.values() if image.baked}
     built = Builds.of(site, args.lock)
@@ -47,10 +49,11 @@ def _going(store: Store, most: int, kept: frozenset[str]) -> list[Stored]:
     return going
 
 
-def _locked(args: argparse.Namespace) -> frozenset[str]:
+def _locked(args: argparse.Namespace, site: Site) -> frozenset[str]:
     lock = locks.read(Path(args.lock) if args.lock else locks.path())
     if lock is None:
-        raise Usage("`--keep-locked` wants a lock, and there is none", advice="`launch images lock`, or `--lock FILE`")
+        advice = typed("images lock", site.option, option("lock", args.lock or ""))
+        raise Usage("`--keep-locked` wants a lock, and there is none", advice=f"{advice}, or `--lock FILE`")
     return frozenset(word for each in lock.image for word in (each.manifest, each.reference) if word)
 
 

@@ -17,6 +17,7 @@ from launcher.images.use import use
 from launcher.model.cluster import ARCHITECTURES, Cluster
 from launcher.model.linking import Linking
 from launcher.model.site import Site, site
+from launcher.text.advice import option, typed
 from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.document import Document
 from launcher.text.parse import parse
@@ -65,7 +66,7 @@ def add(world: World, goal: Target, alias: str, entry: Mapping[str, Any], told: 
         if alias in found.cluster.images:
             place = found.origins.place(("images", alias), "key")
             message = f"cluster `{found.cluster.name}` has an image alias `{alias}` already"
-            help_ = f"`launch images set {alias} …` changes what it means"
+            help_ = f"{typed('images set', alias, 'REFERENCE', found.option)} changes what it means"
             raise Refused([Diagnostic("alias-taken", message, place, help=help_)])
         return alias_text.put(own.text if own else alias_text.begun(goal.known), alias, plain(entry))
 
@@ -114,7 +115,7 @@ def remove(world: World, goal: Target, alias: str, told: Told) -> str | None:
         below = [each for each in found.documents if alias in each.data.get("images", {})]
         if own is None or alias not in own.data.get("images", {}):
             place = Place(below[-1], ("images", alias), "key")
-            help_ = f"`--cluster {below[-1].name}` edits that file, where you may"
+            help_ = f"`{option('cluster', below[-1].name)}` edits that file, where you may"
             message = f"the alias `{alias}` is not in `{goal.file}`"
             raise Refused([Diagnostic("alias-elsewhere", message, place, help=help_)])
         left.extend(each.name for each in below if each.text != own.text)
@@ -135,7 +136,8 @@ def _known(found: Site, alias: str) -> Any:
     if image is None:
         like = nearest(alias, found.cluster.images)
         listed = ", ".join(f"`{name}`" for name in sorted(found.cluster.images))
-        advice = f"did you mean `{like}`?" if like else f"its aliases: {listed}" if listed else "`launch images add`"
+        add = typed("images add", alias, "REFERENCE", found.option)
+        advice = f"did you mean `{like}`?" if like else f"its aliases: {listed}" if listed else add
         raise refusal("unknown-image", f"cluster `{found.cluster.name}` has no image alias `{alias}`", advice, 2)
     return image
 
