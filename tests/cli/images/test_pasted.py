@@ -9,16 +9,13 @@ import pytest
 from tests.cli.images.project import Place
 from tests.testbed import image
 
-COPY = '[[copy]]\nfrom = "{base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
 RECIPE = 'schema = 1\nname = "r"\n[roles.worker]\nmanifest = "sim"\nimage = "{image}"\n'
 
 
 @pytest.fixture
 def place(place: Place) -> Place:
     """A cluster in a file whose path a shell would take apart, and a recipe in a folder of its own."""
-    (place.launch.home / "images/tool/Containerfile").unlink()
-    with (place.launch.home / "images/tool/image.toml").open("a") as file:
-        file.write(COPY.format(base=place.base))
+    place.only_copy()
     shutil.copy(image.squashfs(image.TINY), place.launch.home / "i.sqsh")
     place.site(f'tool = {{ build = "tool" }}\nfile = "{place.launch.home}/i.sqsh"')
     (place.launch.home / "my sites").mkdir()
