@@ -5,12 +5,15 @@ the configuration end it too. `dataLayer.discovery.pluginRef` is taken by 0.10 a
 discovery alone gets no scorers, so the default ones are written out: those of llm-d's guide without Kubernetes.
 """
 
+import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from launcher.model.job import Mode
-from launcher.roles.base import Net
+from launcher.roles.base import Endpoint
 from launcher.roles.llm_d.addresses import address
+from launcher.run.script import bind
 
 API = "llm-d.ai/v1alpha1"
 KIND = "EndpointPickerConfig"
@@ -37,13 +40,19 @@ def named(plugin: Mapping[str, Any]) -> str:
     return str(plugin.get("name") or plugin.get("type"))
 
 
-def endpoints(net: Net) -> dict[str, Any]:
+def entries(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     """The endpoints file: one entry for each worker or rank; that of a decode worker is its sidecar."""
     found = []
-    for each in net.endpoints:
+    for each in endpoints:
         host, port = address(each)
         found.append({"name": each.name, "address": host, "port": port, "labels": {ROLE: _ROLES[each.mode]}})
     return {"endpoints": found}
+
+
+def length(endpoints: tuple[Endpoint, ...]) -> int:
+    """Bytes of the endpoints file as it is written, with addresses that could not be longer."""
+    listed = bind(entries(endpoints), defaultdict(lambda: "255.255.255.255"))
+    return len(json.dumps(listed, ensure_ascii=False, indent=2).encode()) + 1
 
 
 def default(halves: bool) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from launcher.model.link import Request, link
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
 from launcher.render.script import render
+from launcher.roles.llm_d.addresses import ENDPOINTS_FILE
+from launcher.roles.llm_d.picking import length
+from launcher.run.files import encode
 from launcher.run.script import CLOSE, OPEN, bind, shown
 from tests.jobs import ROOT, shipped
 
@@ -62,6 +65,13 @@ def test_whole_requests_need_no_sidecar(tmp_path: Path) -> None:
     assert step(found, "envoy").ports == {"http": 8000, "admin": 9901, "status": 9911}
     assert step(found, "epp").ports == {"grpc": 9002, "health": 9003, "metrics": 9090}
     assert [gate.kind for gate in found.ready[-3:]] == ["gauge", "http", "complete"]
+
+
+def test_the_list_of_endpoints_is_as_long_as_it_was_reckoned(tmp_path: Path) -> None:
+    found = made(tmp_path, HALVES)
+    file = next(file for file in found.files if file.path == ENDPOINTS_FILE)
+    longest = dict.fromkeys(SLOTS, "255.255.255.255")
+    assert length(found.endpoints) == len(encode(bind(file, longest)))
 
 
 @pytest.mark.parametrize("recipe", ["sim-llm-d", "sim-llm-d-pd"])
