@@ -137,6 +137,9 @@ class Manifest(Table):
     env: dict[str, str] = Field(default={}, description="lies under the recipe's")
     flags: Flags = Field(default={}, description="lie under the recipe's")
     config_keys: list[str] = Field(default=[], description="keys that the engine's own YAML is known to have")
+    config_tables: dict[str, list[str]] = Field(
+        default={}, description="keys that a table in it is known to have, by the table's dotted name"
+    )
     config_flags: bool = Field(default=False, description="whether the keys of the engine's own YAML are its flags")
     urls: Literal["replica", "node"] = Field(
         default="replica",

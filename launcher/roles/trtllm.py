@@ -8,7 +8,7 @@ at `/prometheus/metrics`, and only with `return_perf_metrics`. The default host 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from launcher.model.given import Given
@@ -38,9 +38,8 @@ class Trtllm(Engine):
         **CODES,
         "unknown-config-key": """The engine's YAML has no such key
 
-`config` becomes the file of `--config`. TensorRT-LLM ends when it has a key that it does not know. At the top of the
-file what is near a known key is refused; any other unknown key is a warning, since keys come with every version. Keys
-inside of tables are not looked at.
+`config` becomes the file of `--config`. TensorRT-LLM ends when it has a key that it does not know, at the top or in a
+table. What is near a known key is refused; any other unknown key is a warning, since keys come with every version.
 
     [roles.worker.config]
     enable_atention_dp = true           # did you mean `enable_attention_dp`?""",
@@ -149,24 +148,42 @@ def _said(role: Role) -> Mapping[str, tuple[int, tuple[str | int, ...]]]:
 
 
 def _unknown(role: Role) -> Iterator[Diagnostic]:
-    known = role.manifest.config_keys
     names = role.config.get(_UNSET)
     wrong = not isinstance(names, list) or any(not isinstance(name, str) for name in names)
     if names is not None and wrong:
         place = role.place("config", _UNSET)
         help_ = written('write `unset = ["…"]`', place)
         yield Diagnostic("unknown-config-key", "`unset` lists keys of the file", place, help=help_)
-    unset = [(str(name), ("config", _UNSET)) for name in names] if isinstance(names, list) else []
-    for key, path in [*((key, ("config", key)) for key in role.config if key != _UNSET), *unset]:
-        if known and key not in known:
-            near = nearest(key, known)
-            yield Diagnostic(
-                "unknown-config-key",
-                f"`{key}` is no key of {role.manifest.program.name}'s file that is known",
-                role.place(*path, part="key"),
-                Severity.ERROR if near else Severity.WARNING,
-                help=f"did you mean `{near}`?" if near else "look it up in the documentation of your version",
-            )
+    known = role.manifest.config_keys
+    if known:
+        yield from (
+            _strange(role, str(name), ("config", _UNSET), known)
+            for name in (names if isinstance(names, list) else ())
+            if name not in known
+        )
+        yield from _keys(role, (), {key: value for key, value in role.config.items() if key != _UNSET}, known)
+
+
+def _keys(role: Role, path: tuple[str, ...], table: Mapping[str, Any], known: Sequence[str]) -> Iterator[Diagnostic]:
+    """Findings for keys that the table at `path` of the file has not, and for those of its own tables."""
+    for key, value in table.items():
+        inner = role.manifest.config_tables.get(".".join((*path, key)))
+        if key not in known:
+            yield _strange(role, key, ("config", *path, key), known)
+        elif inner is not None and isinstance(value, Mapping):
+            yield from _keys(role, (*path, key), value, inner)
+
+
+def _strange(role: Role, key: str, place: tuple[str, ...], known: Sequence[str]) -> Diagnostic:
+    near = nearest(key, list(known))
+    table = ".".join(place[1:-1])
+    return Diagnostic(
+        "unknown-config-key",
+        f"`{key}` is no key of {f'`{table}` in ' if table else ''}{role.manifest.program.name}'s file that is known",
+        role.place(*place, part="key"),
+        Severity.ERROR if near else Severity.WARNING,
+        help=f"did you mean `{near}`?" if near else "look it up in the documentation of your version",
+    )
 
 
 def _experts(role: Role) -> Iterator[Diagnostic]:

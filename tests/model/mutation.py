@@ -57,6 +57,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "kind": "engine",
         "urls": "node",
         "config_keys": ["a"],
+        "config_tables": {"a.b": ["c"]},
         "config_flags": True,
         "differences": [{"since": "1.2", "about": "waits", "source": "seen with 1.1 and 1.2", "flags": ["wait"]}],
         "image": "eng",
