@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.execute.folder import NAME, exists, folders
+from launcher.execute.folder import every, exists
 from launcher.model.definition import FILE
 from launcher.model.library import Folder
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -22,13 +22,13 @@ class Definitions:
     read: Callable[[Path, str], Document]
 
     def names(self) -> Sequence[str]:
-        """All there are, sorted."""
-        found = ((place, name) for place in dict.fromkeys(self.places()) for name in folders(place))
+        """All there are, sorted, those that no image can be called like among them."""
+        found = ((place, name) for place in dict.fromkeys(self.places()) for name in every(place))
         return sorted({name for place, name in found if exists(place / name / FILE)})
 
     def path(self, name: str) -> Path | None:
-        """The folder of that name; None where there is none."""
-        if not NAME.fullmatch(name):
+        """The folder of that name, which may be one that no image can have; None where there is none."""
+        if not name or name.startswith(".") or {"/", "\0"} & set(name):
             return None
         return next((path for place in reversed(self.places()) if exists((path := place / name) / FILE)), None)
 

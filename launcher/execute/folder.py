@@ -39,11 +39,16 @@ def names(folder: Path, suffix: str = ".toml") -> Iterator[str]:
 
 def folders(folder: Path) -> Iterator[str]:
     """Names of the folder's folders, sorted; none where it cannot be read."""
+    yield from (name for name in every(folder) if NAME.fullmatch(name))
+
+
+def every(folder: Path) -> Iterator[str]:
+    """The same, whatever they are called, but for those that are hidden."""
     try:
         found = sorted(path.name for path in folder.iterdir() if path.is_dir())
     except OSError:
         return
-    yield from (name for name in found if NAME.fullmatch(name))
+    yield from (name for name in found if not name.startswith("."))
 
 
 def age(version: str) -> tuple[tuple[int, int, str], ...]:

@@ -26,6 +26,11 @@ Arch = Literal["x86_64", "aarch64"]
 Argument = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,62}$")]
 Inside = Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*[^/\x00-\x1f]$")]
 
+_NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+"""A component of a repository's name (OCI distribution-spec 1.1, "Pulling manifests"), which a build is pushed to."""
+
+NAMES = "lower-case letters and digits, with `.`, `_` or `-` between them"
+
 _NAMED = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -116,10 +121,19 @@ def find(linking: Linking, name: str, place: Place | None, *, command: bool = Fa
     except Refused as refused:
         linking.findings.extend(refused.diagnostics)
         return None
+    if folder is not None and not named(name):
+        message = f"the definition `{name}` is called as no image can be"
+        linking.refuse("misnamed-definition", message, Place(folder.document), f"rename its folder: {NAMES}")
+        return None
     if folder is None:
         help_ = linking.known(name, linking.library.images(), "image definitions")
         linking.refuse("unknown-definition", f"no image definition is named `{name}`", place, help_, command=command)
     return folder
+
+
+def named(name: str) -> bool:
+    """Whether an image in a registry can be called so."""
+    return _NAME.fullmatch(name) is not None and len(name) < 64
 
 
 def fill(text: str, args: Mapping[str, str]) -> str:

@@ -106,6 +106,11 @@ An alias may name a definition, `images/NAME/`, in the place of a reference. `la
 into `launch.lock` what came of it, which runs then use. Exit code 4.
 
     smg = { build = "smg", args = { SMG_VERSION = "1.13.0" } }""",
+    "misnamed-definition": """A definition of an image that is called as no image can be
+
+`images/NAME/` is built as an image called NAME, which registries and Docker take in lower-case letters and digits
+alone, with `.`, `_` or `-` between them. `launch images matrix` refuses one that is called otherwise, since jobs of CI
+would leave it out.""",
     "image-stale": """A definition has changed since its image was built
 
 Its files, its arguments, or those of the alias are others than those that the image in `launch.lock` was built from,

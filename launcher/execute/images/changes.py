@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from launcher.execute.folder import exists, folders
+from launcher.execute.folder import every, exists
 from launcher.execute.git import Git
 from launcher.execute.library import Files
 from launcher.execute.told import Told
@@ -47,7 +47,7 @@ def project(directory: Path) -> Path:
 
 
 def _definitions(root: Path) -> Iterator[str]:
-    return (name for name in folders(root / FOLDER) if exists(root / FOLDER / name / FILE))
+    return (name for name in every(root / FOLDER) if exists(root / FOLDER / name / FILE))
 
 
 def _own(files: Files, root: Path) -> list[str]:

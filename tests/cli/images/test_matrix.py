@@ -195,6 +195,21 @@ def test_what_is_wrong(launch: Program) -> None:
     assert "images/tools/image.toml:2:1" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["Tools", "my tool", "a..b", "tool-", "-tool", "wörld", "a:b", "x" * 64, "a\nb"])
+def test_one_that_is_called_as_no_image_can_be(launch: Program, name: str) -> None:
+    """It is not left out: no job of CI would ever build it."""
+    definition(launch.home, name, ONE)
+    for words in ([], ["--changed-since", "HEAD"], ["--", name]):
+        done = launch("images", "matrix", *words)
+        assert (done.returncode, done.stdout) == (3, "")
+        (line,) = (line for line in done.stderr.splitlines() if line.startswith("error["))
+        assert line.startswith("error[misnamed-definition]: the definition `"), done.stderr
+        assert "rename its folder: lower-case letters and digits" in done.stderr
+    assert jobs(launch, "tools", "--changed-since", "HEAD") == [], "what is not asked for is not judged"
+    (launch.home / "images" / name / "image.toml").unlink()
+    assert jobs(launch) == ALL, "a folder of something else"
+
+
 def test_a_project_without_images(tmp_path: Path) -> None:
     done = Program(tmp_path)("images", "matrix")
     assert (done.returncode, json.loads(done.stdout)["images"]) == (0, [])
