@@ -115,6 +115,22 @@ def compressor(subject: Subject) -> Iterator[Entry]:
         yield Entry(key, said, here, "differs", better, finding)
 
 
+def images(subject: Subject) -> Iterator[Entry]:
+    """What image files are compressed by: enroot unpacks them by `unsquashfs`, Apptainer has the kernel mount them, or
+    does as enroot.
+    """
+    runtime, named = subject.site.cluster.runtime, dict(_named(subject))
+    for told in _told(subject):
+        reads = told.compressors if runtime == "pyxis" else (*told.compressors, *told.kernel)
+        for path, compressor in subject.survey.images.items():
+            if runtime == "none" or not reads or compressor in reads:
+                continue
+            state = f"is compressed by {compressor}, which {told.node} does not read"
+            advice = f"make it anew: {', '.join(dict.fromkeys(reads))} are read there"
+            for key in named.get(path, ()):
+                yield from _lacking(subject, key, path, state, advice)
+
+
 def folders(subject: Subject) -> Iterator[Entry]:
     """Folders that runs write in, and the store of images."""
     for told in _told(subject):
@@ -183,8 +199,8 @@ def _named(subject: Subject) -> Mapping[str, list[KeyPath]]:
     return found
 
 
-def _lacking(subject: Subject, key: KeyPath, path: str, state: str) -> Iterator[Entry]:
-    finding = Diagnostic("cluster-differs", f"`{path}` {state}", subject.site.origins.place(key))
+def _lacking(subject: Subject, key: KeyPath, path: str, state: str, advice: str | None = None) -> Iterator[Entry]:
+    finding = Diagnostic("cluster-differs", f"`{path}` {state}", subject.site.origins.place(key), help=advice)
     yield Entry(key, path, state, "differs", finding=finding)
 
 
@@ -193,5 +209,8 @@ def _told(subject: Subject) -> Iterator[Told]:
         yield subject.survey.told
 
 
-NODE: Sequence[Rule] = (arch, python, runtime, interface, driver, squashfuse, compressor, folders, files, credentials)
+NODE: Sequence[Rule] = (
+    *(arch, python, runtime, interface, driver, squashfuse, compressor, images, folders, files),
+    credentials,
+)
 """What only a compute node tells."""

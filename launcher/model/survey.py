@@ -37,7 +37,8 @@ class Told:
     `pythons` are others (path → version). `interfaces` has the IPv4 address of each, perhaps empty. `programs` has
     what those that are there said of their version. `missing` are paths that are not there, `closed` the keys of
     folders that cannot be written to, and `shared` tells of keys of folders whether they are the same as here.
-    `plugstack` has the lines of pyxis in plugstack.conf, `compressors` those of image files that can be unpacked.
+    `plugstack` has the lines of pyxis in plugstack.conf, `compressors` those of image files that can be unpacked, and
+    `kernel` those that can be mounted.
     """
 
     node: str
@@ -53,12 +54,14 @@ class Told:
     namespaces: bool = True
     shared: Mapping[str, bool] = field(default_factory=dict)
     compressors: tuple[str, ...] = ()
+    kernel: tuple[str, ...] = ()
 
 
 @record
 class Survey:
     """All of it. `slurm` is the version, empty on a machine without; `settings` are those of slurm.conf. `told` is None
-    where no compute node could be asked, and `silence` says why.
+    where no compute node could be asked, and `silence` says why. `images` are image files that are seen here, with
+    what they are compressed by.
     """
 
     slurm: str = ""
@@ -69,6 +72,7 @@ class Survey:
     settings: Mapping[str, str] = field(default_factory=dict)
     told: Told | None = None
     silence: str = ""
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 def told(answer: Mapping[str, Any]) -> Told:
@@ -88,6 +92,7 @@ def told(answer: Mapping[str, Any]) -> Told:
         namespaces=bool(answer["namespaces"]),
         shared=dict(answer["shared"]),
         compressors=tuple(map(str, answer["compressors"])),
+        kernel=tuple(map(str, answer["kernel"])),
     )
 
 

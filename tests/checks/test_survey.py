@@ -121,6 +121,27 @@ def test_a_key(key: str, said: Mapping[str, Any], state: str, better: Any) -> No
 
 
 @pytest.mark.parametrize(
+    ("runtime", "path", "compressor", "more", "unread"),
+    [
+        ("pyxis", "/i/x.sqsh", "lzo", {}, False),
+        ("pyxis", "/i/x.sqsh", "zstd", {"kernel": ("zstd",)}, True),
+        ("pyxis", "/i/x.sqsh", "zstd", {"compressors": ()}, False),
+        ("apptainer", "/i/x.sif", "zstd", {}, True),
+        ("apptainer", "/i/x.sif", "zstd", {"kernel": ("gzip", "zstd")}, False),
+        ("apptainer", "/i/x.sif", "xz", {"kernel": ("gzip",)}, True),
+        ("none", "/i/x.sif", "xz", {}, False),
+    ],
+)
+def test_a_compressor_that_nodes_do_not_read(
+    *, runtime: str, path: str, compressor: str, more: Mapping[str, Any], unread: bool
+) -> None:
+    survey = replace(told(**more), images={path: compressor})
+    found = at("images.x", {"runtime": runtime, "images": {"x": path}}, survey)
+    message = f"`{path}` is compressed by {compressor}, which n1 does not read"
+    assert found == ([("differs", None, message)] if unread else [])
+
+
+@pytest.mark.parametrize(
     ("key", "said", "survey", "message"),
     [
         ("runtime", {}, replace(SURVEY, options=("mem",)),

@@ -1,6 +1,7 @@
 """A site that is asked what it is; Slurm is a table of answers here, the program of the node is the real one."""
 
 import ast
+import gzip
 import json
 import os
 import subprocess
@@ -11,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from launcher.execute.images import inspect
 from launcher.execute.inside import node
 from launcher.execute.slurm.survey import login, paths, survey
 from launcher.execute.world import Ran, Real, Recording
 from launcher.model.cluster import Cluster
 from launcher.model.survey import Shape, told
 from launcher.text.diagnostic import Refused
+from tests.testbed import apptainer, image
 
 SINFO = Ran(0, "batch*|2|32|64000|gpu:8\nold|1|16|32000|(null)\nbad|n/a|x\n")
 ANSWERS: Mapping[tuple[str, ...], Ran] = {
@@ -114,6 +117,15 @@ def test_this_machine_is_asked_without_slurm(tmp_path: Path) -> None:
     assert found.told.python == ".".join(map(str, sys.version_info[:3]))
 
 
+def test_what_image_files_are_compressed_by(tmp_path: Path) -> None:
+    """Of a SIF that is the squashfs inside; of what is no image, or not here, nothing."""
+    files = {"a": image.squashfs(image.TINY), "b": apptainer.sif(image.TINY), "c": Path("/nowhere.sqsh"), "d": tmp_path}
+    made = cluster(scheduler="local", python=sys.executable, images={name: str(path) for name, path in files.items()})
+    found = survey(Real({"PATH": os.environ["PATH"], "HOME": str(tmp_path)}), made)
+    want = {str(path): inspect.file(path).header.compressor for path in (files["a"], files["b"])}
+    assert (found.images, len(want)) == (want, 2)
+
+
 def test_paths_of_a_cluster_file() -> None:
     more = {
         "images": {"a": "/i.sqsh", "b": "ubuntu:22.04", "c": {"reference": "file:///j.sqsh"}, "d": "bad ref"},
@@ -178,6 +190,15 @@ def test_credentials_that_are_none(tmp_path: Path, text: str, monkeypatch: pytes
 
 def test_the_program_runs_on_the_oldest_python_a_node_may_have() -> None:
     ast.parse(Path(node.__file__).read_text(), feature_version=(3, 6))
+
+
+def test_what_the_kernel_mounts(tmp_path: Path) -> None:
+    text = "CONFIG_SQUASHFS=m\nCONFIG_SQUASHFS_ZLIB=y\n# CONFIG_SQUASHFS_LZ4 is not set\nCONFIG_SQUASHFS_ZSTD=y\n"
+    (tmp_path / "config").write_text(text)
+    (tmp_path / "config.gz").write_bytes(gzip.compress(text.encode()))
+    for names in (["none", "config"], ["config.gz", "config"]):
+        assert node.kernel([str(tmp_path / name) for name in names]) == ["gzip", "zstd"]
+    assert node.kernel([str(tmp_path / "none"), str(tmp_path)]) == []
 
 
 @pytest.mark.parametrize(

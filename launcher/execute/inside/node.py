@@ -42,6 +42,7 @@ def look(order: Dict[str, Any]) -> Dict[str, Any]:
         "missing": [path for path in order["paths"] if not os.path.exists(path)],
         "closed": [name for name, path in order["folders"].items() if not os.access(above(path), os.W_OK | os.X_OK)],
         "compressors": compressors(),
+        "kernel": kernel(["/boot/config-%s" % os.uname().release, "/proc/config.gz"]),
         "plugstack": list(plugstack(order["plugstack"])) if order["plugstack"] else [],
         "credentials": list(credentials()),
         "namespaces": namespaces(),
@@ -63,20 +64,31 @@ def said(words: List[str]) -> str:
 
 def compressors() -> List[str]:
     """What `unsquashfs` reads, by which enroot unpacks images; nothing where it is not there."""
-    try:
-        done = subprocess.run(
-            ["unsquashfs", "-help"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
     # Of squashfs-tools 4.3 to 4.6 a line each, indented; its exit code differs.
-    text = done.stdout.decode("utf-8", "replace")
+    text = printed(["unsquashfs", "-help"])
     found = re.search(r"^Decompressors available:\n((?:[ \t]+\w.*\n?)+)", text, re.MULTILINE)
     return [line.split()[0] for line in found.group(1).splitlines()] if found else []
+
+
+def kernel(paths: List[str]) -> List[str]:
+    """What the kernel mounts of squashfs, by the first of these configurations that can be read; nothing without."""
+    for path in filter(os.path.exists, paths):
+        # With `-f` it hands on what is not compressed as it is.
+        found = re.findall(r"^CONFIG_SQUASHFS_(ZLIB|LZ4|LZO|XZ|ZSTD)=y$", printed(["gzip", "-dcf", path]), re.MULTILINE)
+        if found:
+            return ["gzip" if name == "ZLIB" else name.lower() for name in found]
+    return []
+
+
+def printed(words: List[str]) -> str:
+    """All that a program prints, whatever its exit code is; nothing where it cannot be run."""
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
 
 
 def pythons() -> Dict[str, str]:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from launcher.execute.images import inspect
+from launcher.execute.images.failure import Failure
 from launcher.execute.inside import node
 from launcher.execute.slurm import queue, reading, refusal
 from launcher.execute.world import Ran, World
@@ -105,7 +107,7 @@ def _asked(world: World, found: Survey, cluster: Cluster, where: Sequence[str], 
         ran = _try(world, words, patience)
     answer = _read(ran.out) if ran.exit == 0 else None
     if answer is not None:
-        return replace(found, told=answer)
+        return replace(found, told=answer, images=dict(_compressed(cluster)))
     lines = refusal.words(ran.err)
     return replace(found, silence=lines[-1] if lines else "it said nothing")
 
@@ -130,8 +132,14 @@ def _folders(world: World, cluster: Cluster) -> Iterator[tuple[str, str]]:
                 yield key, sitepath.expand(path, account.known(world.environ))
 
 
-def paths(cluster: Cluster) -> Iterator[str]:
-    """What the cluster file names on its compute nodes: image files, models, sources of mounts."""
+def _compressed(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """Image files that are seen here, and what the squashfs in them is compressed by."""
+    for path in _images(cluster):
+        with suppress(Failure):
+            yield path, inspect.file(Path(path)).header.compressor
+
+
+def _images(cluster: Cluster) -> Iterator[str]:
     for image in cluster.images.values():
         try:
             source = parse(image.meant(cluster.arch) or "")
@@ -139,6 +147,11 @@ def paths(cluster: Cluster) -> Iterator[str]:
             continue
         if isinstance(source, File) and source.path.startswith("/"):
             yield source.path
+
+
+def paths(cluster: Cluster) -> Iterator[str]:
+    """What the cluster file names on its compute nodes: image files, models, sources of mounts."""
+    yield from _images(cluster)
     yield from (model.path for model in cluster.models.values() if model.path.startswith("/"))
     yield from (mount.source for mount in cluster.mounts if mount.source.startswith("/"))
 
