@@ -2,16 +2,18 @@
 
 Facts: squashfs-tools-ng 1.2.0 (`tar2sqfs`), squashfs-tools 4.5.1 (`mksquashfs -tar` and `sqfstar`, since 4.5).
 `sqfstar` takes no level and zstd's is then 15, many times as slow. Both give the root 0777 and the time of day
-(`-root-time` changes nothing), would take a quarter of the machine's memory, and refuse `SOURCE_DATE_EPOCH` beside
-`-mkfs-time`; it would also cut the times of files, by which Python tells whether its bytecode is of their text.
-`tar2sqfs` writes the same bytes for the same archive, the others but for the root's time. Debian's has no lzo, and
-writes lz4 that no `unsquashfs` reads.
+(`-root-time` changes nothing, nor does a root in the archive or a pseudo file), would take a quarter of the machine's
+memory, and refuse `SOURCE_DATE_EPOCH` beside `-mkfs-time`; it would also cut the times of files, by which Python tells
+whether its bytecode is of their text. All write the same bytes for the same archive, these two once the root's time is
+put right: for that, inodes are not compressed (`-noI`). Debian's `tar2sqfs` has no lzo, and writes lz4 that no
+`unsquashfs` reads.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -41,6 +43,7 @@ Larger blocks unpack no quicker, and of a file that is mounted a whole one is re
 """
 
 _PIPE = 1 << 20
+_BLOCK = 8192
 
 
 def words(program: str, compressor: str, jobs: int, out: Path) -> list[str]:
@@ -52,7 +55,7 @@ def words(program: str, compressor: str, jobs: int, out: Path) -> list[str]:
         defaults = ["--defaults", "uid=0,gid=0,mode=0755,mtime=0"]
         return [program, "-q", "-f", "-c", compressor, *extra, *queue, *defaults, str(out)]
     own = ["-comp", compressor, "-no-progress", "-quiet", "-all-root", "-root-mode", "755"]
-    own += ["-processors", str(jobs), "-mem", "128M", "-mkfs-time", "0"]
+    own += ["-processors", str(jobs), "-mem", "128M", "-mkfs-time", "0", "-noI"]
     if program == "sqfstar":
         return [program, *own, str(out)]
     return [program, "-", str(out), "-tar", "-noappend", *own, *_OPTIONS[compressor]]
@@ -77,6 +80,8 @@ class Squash:
     jobs: int = field(default_factory=lambda: min(_JOBS, len(os.sched_getaffinity(0))))
     _process: subprocess.Popen[bytes] | None = None
     _said: IO[bytes] | None = None
+    _own: bool = False
+    """Whether the program is one that gives the root a time of its own."""
 
     def restart(self) -> None:
         """Ends what runs, and begins from nothing."""
@@ -86,7 +91,8 @@ class Squash:
         made = words(name, self.compressor, self.jobs, self.out)
         # Of `tar2sqfs` the time of the file system is set by nothing else.
         env = {**self.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"}
-        if made[0] != "tar2sqfs":
+        self._own = made[0] != "tar2sqfs"
+        if self._own:
             del env["SOURCE_DATE_EPOCH"]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the program)
         self._process = subprocess.Popen(
@@ -115,6 +121,8 @@ class Squash:
         text = self._text()
         if "skip" in text.lower():
             raise Failure("faulty", f"the squashfs writer left something out: {text}")
+        if self._own:
+            timeless(self.out)
         self._drop()
 
     def kill(self) -> None:
@@ -150,6 +158,19 @@ class Squash:
         return Failure(
             "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
         )
+
+
+def timeless(image: Path) -> None:
+    """Makes 0 the time of the root of a squashfs file, whose inodes are not compressed. Raises OSError.
+
+    Facts, of squashfs 4.0: the superblock says where the root's inode is (at 32: block and byte in it) and where inodes
+    begin (at 64). Blocks are of 8 KiB behind two bytes of size; an inode has its time at 8, as four bytes.
+    """
+    with image.open("r+b") as file:
+        (root,), (inodes,) = (struct.unpack("<Q", os.pread(file.fileno(), 8, at)) for at in (32, 64))
+        for byte in range(8, 12):
+            block, inside = divmod((root & 0xFFFF) + byte, _BLOCK)
+            os.pwrite(file.fileno(), b"\0", inodes + (root >> 16) + block * (_BLOCK + 2) + 2 + inside)
 
 
 def _quietly(call: Callable[[], None]) -> None:

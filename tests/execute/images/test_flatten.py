@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -187,10 +188,27 @@ def test_every_writer_makes_the_same_tree(name: str, compressor: str, tmp_path: 
     for each in ("ours", "theirs"):
         unsquash(tmp_path / f"{each}.sqsh", tmp_path / each)
     assert tree(tmp_path / "ours") == tree(tmp_path / "theirs")
-    if name == "tar2sqfs":
-        assert (tmp_path / "theirs.sqsh").read_bytes() == (tmp_path / "again.sqsh").read_bytes()
+    assert (tmp_path / "theirs.sqsh").read_bytes() == (tmp_path / "again.sqsh").read_bytes()
+    # The time of day would differ a second later.
+    assert (tmp_path / "theirs").stat().st_mtime == 0
     # Folders that no layer names have no time of their own.
     assert (tmp_path / "theirs" / "w").stat().st_mtime == 0
+
+
+def test_the_time_of_the_root_wherever_its_inode_is(tmp_path: Path) -> None:
+    """Inodes of 32 bytes, and one of another length, so that the root's begins anywhere up to the end of a block."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mksquashfs").symlink_to("/usr/bin/mksquashfs")
+    files = [Entry(f"f{number}", b"", mode=0o600) for number in range(253)]
+    for length in range(56, 76):
+        out = tmp_path / f"{length}.sqsh"
+        writer = Squash({"PATH": str(tmp_path / "bin")}, out, "gzip")
+        squash(oci.image([[*files, symlink("l", "x" * length)]]), out, writer)
+        words = ["unsquashfs", "-lls", str(out)]
+        said = subprocess.run(words, check=True, capture_output=True, text=True, env={**os.environ, "TZ": "UTC"}).stdout
+        listed = [line for line in said.splitlines() if "squashfs-root" in line]
+        assert re.fullmatch(r"drwxr-xr-x root/root +\d+ 1970-01-01 00:00 squashfs-root", listed[0])
+        assert len(listed) == 255
 
 
 def test_no_writer_is_said(tmp_path: Path) -> None:
