@@ -84,12 +84,12 @@ def _meant(case: Case, program: str, key: str) -> str:
         return f"`{program} --help` lists them"
     advice = _owner(case, program, near)
     if advice is not None:
-        return f"did you mean `{near}`? The launcher sets that: {advice}"
+        return f"did you mean `{near}`? That is for the launcher alone to set: {advice}"
     return f"did you mean `{near}`?" if not key.startswith("-") else f"write it without dashes: `{near}`"
 
 
 def owned_option(case: Case) -> Iterator[Diagnostic]:
-    """The launcher sets this option of Slurm itself
+    """This option of Slurm is for the launcher alone to set
 
     How many nodes a job has, where its steps run, where they write and what they see follows from the plan;
     partition, account, QoS and time limit have keys of their own. Slurm takes the last of two: the plan would
@@ -104,7 +104,7 @@ def owned_option(case: Case) -> Iterator[Diagnostic]:
         if advice is not None:
             yield Diagnostic(
                 "owned-option",
-                f"the launcher sets `--{key.lstrip('-')}` of {program} itself",
+                f"`--{key.lstrip('-')}` of {program} is for the launcher alone to set",
                 place,
                 help=without(advice),
             )
