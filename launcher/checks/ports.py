@@ -1,7 +1,7 @@
 """Ports that cannot be listened on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from launcher.checks.case import Case
 from launcher.model.given import Given
@@ -12,6 +12,8 @@ from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 _PRIVILEGED = 1024
 _EVENTS = "kv-events-config"
+_DEFAULT = "tcp://*:5557"
+"""Where vLLM (0.11 to 0.33) and SGLang (0.5.23) publish unless told."""
 # vLLM binds where there is a `*` or `::`, SGLang (0.5.23) at 0.0.0.0 too; each rank adds its number.
 _BOUND = re.compile(r"tcp://(?:\*|\[?::\]?|0\.0\.0\.0):([0-9]{1,5})")
 
@@ -50,42 +52,49 @@ def port_privileged(case: Case) -> Iterator[Diagnostic]:
 
 
 def port_taken_twice(case: Case) -> Iterator[Diagnostic]:
-    """Two workers on one node would publish KV events on one port
+    """KV events would be published on a port of a node that is taken
 
-    `kv-events-config` gives every replica of a role the same port; the second on a node ends with "address already in
-    use". `kv_events = true` gives each a port of its own.
+    `kv-events-config` gives every replica of a role the same ports, 5557 unless it names one; the second on a node ends
+    with "address already in use". `kv_events = true` gives each a port of its own.
 
         [roles.worker]
         kv_events = true
     """
+    publishers: dict[str, Sequence[int]] = {
+        role.name: first for role in case.job.workers if (first := _published(role))
+    }
     taken: dict[int, list[range]] = {}
-    told: set[str] = set()
-    first = {role.name: port for role in case.job.workers if (port := _published(role)) is not None}
-    for replica in case.outline.replicas if first else ():
-        ports = _ports(case, replica, first.get(replica.role.name))
-        for node in replica.nodes if ports else ():
-            others = taken.setdefault(node, [])
-            clash = any(ports.start < other.stop and other.start < ports.stop for other in others)
-            others.append(ports)
-            if clash and replica.role.name not in told:
-                told.add(replica.role.name)
+    for replica in case.outline.replicas if publishers else ():
+        for node in replica.nodes:
+            taken.setdefault(node, []).extend(range(port, port + 1) for port in replica.ports.values())
+    for replica in case.outline.replicas:
+        for ports in _ports(case, replica, publishers.get(replica.role.name, ())):
+            places = [taken[node] for node in replica.nodes]
+            clash = any(ports.start < other.stop and other.start < ports.stop for others in places for other in others)
+            for others in places:
+                others.append(ports)
+            if clash and publishers.pop(replica.role.name, ()):
                 yield Diagnostic(
                     "port-taken-twice",
-                    f"two workers on a node would publish KV events on port {ports.start}",
+                    f"port {ports.start} of a node, on which `{replica.role.name}` would publish KV events, is taken",
                     replica.role.place(*Given(replica.role).at(_EVENTS), part="key"),
                     help="say `kv_events = true` in its place: each worker then has a port of its own",
                 )
 
 
-def _published(role: Role) -> int | None:
-    """The port on which a role's first rank publishes, as its flags say."""
-    found = _BOUND.fullmatch(str(Given(role).table(_EVENTS).get("endpoint", "")))
-    return None if found is None else int(found[1])
+def _published(role: Role) -> Sequence[int]:
+    """The ports on which a role's first rank publishes and replays, as its flags say."""
+    said = Given(role).table(_EVENTS)
+    # vLLM publishes once it is told to make events, SGLang once it is told of a publisher.
+    if not said or said.get("publisher", "zmq" if said.get("enable_kv_cache_events") else None) in (None, "null"):
+        return ()
+    found = (_BOUND.fullmatch(str(end)) for end in (said.get("endpoint", _DEFAULT), said.get("replay_endpoint")))
+    return [int(bound[1]) for bound in found if bound]
 
 
-def _ports(case: Case, replica: Replica, first: int | None) -> range:
+def _ports(case: Case, replica: Replica, first: Sequence[int]) -> Iterator[range]:
     """The ports of all ranks of a replica."""
-    if first is None:
-        return range(0)
-    endpoints = case.adapters[replica.role.manifest.adapter].endpoints(replica)
-    return range(first, first + sum(endpoint.ranks for endpoint in endpoints))
+    if first:
+        endpoints = case.adapters[replica.role.manifest.adapter].endpoints(replica)
+        ranks = sum(endpoint.ranks for endpoint in endpoints)
+        yield from (range(port, port + ranks) for port in first)
