@@ -81,11 +81,16 @@ def formation(shape: Shape, nodes: int, gpus: tuple[int, ...], *, spread: bool) 
     if nodes == 1:
         return Formation("one", (Server(0, 0, gpus, 0, shape.data),))
     if shape.data == 1 or shape.world > len(gpus):
-        start = [node * len(gpus) // shape.world for node in range(nodes)]
-        return Formation("nodes", tuple(Server(node, node, gpus, start[node], 1, node == 0) for node in range(nodes)))
+        return Formation("nodes", tuple(_part(shape, node, gpus) for node in range(nodes)))
     balance: Balance = "hybrid" if spread else "headless"
     servers = (Server(node, node, gpus, node * each, each, spread or node == 0) for node in range(nodes))
     return Formation(balance, tuple(servers))
+
+
+def _part(shape: Shape, node: int, gpus: tuple[int, ...]) -> Server:
+    """The server of a node that has a part of a rank, which counts where its first GPU is."""
+    rank, before = divmod(node * len(gpus), shape.world)
+    return Server(node, node, gpus, rank, int(not before), node == 0)
 
 
 def _ranks(shape: Shape, nodes: int, gpus: tuple[int, ...], each: int) -> list[Server]:

@@ -78,8 +78,9 @@ class Servers:
         given, found = self.replica.ports, {}
         if server.api:
             found = {name: given[name] + server.turn for name in (HTTP, BOOTSTRAP) if name in given}
-        # Every rank has its own, counted from 0 through all nodes.
-        found |= {name: given[name] + server.start for name in (NIXL, PUBLISH) if name in given}
+        # Every rank has its own, counted from 0 through all nodes; of a rank on several nodes the first listens.
+        if server.local:
+            found |= {name: given[name] + server.start for name in (NIXL, PUBLISH) if name in given}
         if server.index == 0:
             found |= {name: given[name] for name in (RPC, MASTER) if name in given}
         return found

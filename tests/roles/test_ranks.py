@@ -129,6 +129,9 @@ def numbered(made: Job, flags: Mapping[str, Any], steps: list[Step]) -> None:
     each = world // made.cluster.node.gpus if over else 1
     assert Counter(every) == dict.fromkeys(range(data), each)
     assert sum(len(step.gpus) for step in steps) == world * data
+    for name in ("nixl", "kv_events"):
+        listening = [rank for step in steps if name in step.ports for rank in ranks(step)]
+        assert listening in ([], list(range(data)))
     if not over:
         assert [len(step.gpus) for step in steps] == [world * len(ranks(step)) for step in steps]
     for step in steps:
