@@ -89,7 +89,7 @@ def _meant(case: Case, program: str, key: str) -> str:
 
 
 def owned_option(case: Case) -> Iterator[Diagnostic]:
-    """This option of Slurm is for the launcher alone to set
+    """An option of Slurm that is for the launcher alone to set
 
     How many nodes a job has, where its steps run, where they write and what they see follows from the plan;
     partition, account, QoS and time limit have keys of their own. Slurm takes the last of two: the plan would
