@@ -78,9 +78,10 @@ copies files needs neither. Exit code 4.""",
 
 Layers have what `[[copy]]` of `image.toml` says. A Containerfile with other instructions than `ARG`, `FROM` and
 `COPY --from` does more, which would be left out: Docker builds it. Exit code 3.""",
-    "build-base": """A Containerfile that is not built upon its base
+    "build-base": """A Containerfile, or a `.def`, that is not built upon its base
 
-The last stage of a Containerfile begins with `FROM ${BASE}`, or comes from a stage that does. Otherwise `[base]`, its
+The last stage of a Containerfile begins with `FROM ${BASE}`, or comes from a stage that does; that of a `.def` says
+`From: {{ BASE }}`. Otherwise `[base]`, its
 digest and `--base` would be recorded of an image that is made of another. Exit code 3.""",
     "image-busy": """The image is being made by somebody else
 

@@ -12,6 +12,7 @@ LABEL = "launcher.image"
 
 _OCI = "org.opencontainers.image"
 KEY = f"{LABEL}.key"
+WHEELS = f"{LABEL}.wheels"
 LOCAL = "localhost"
 """Registry in the name of what is in no registry, as podman has it."""
 
@@ -38,8 +39,8 @@ def tag(definition: Definition, key: str) -> str:
     return f"{found}-{key[:12]}" if found else key[:12]
 
 
-def labels(definition: Definition, key: str, upon: Upon) -> dict[str, str]:
-    """Labels of the image: the same for the same definition, base and architecture."""
+def labels(definition: Definition, key: str, upon: Upon, wheels: str = "") -> dict[str, str]:
+    """Labels of the image: the same for the same definition, base, wheels (their digest) and architecture."""
     found = {
         f"{_OCI}.title": definition.name,
         f"{_OCI}.description": definition.file.description,
@@ -48,6 +49,7 @@ def labels(definition: Definition, key: str, upon: Upon) -> dict[str, str]:
         f"{_OCI}.base.digest": upon.digest,
         f"{LABEL}.definition": definition.name,
         KEY: key,
+        WHEELS: wheels,
     }
     return {name: value for name, value in found.items() if value}
 

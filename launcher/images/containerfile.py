@@ -16,7 +16,6 @@ _COPY = re.compile(r"COPY\s+--from=", re.IGNORECASE)
 _PLAIN = re.compile(r"(ARG|FROM)\s", re.IGNORECASE)
 _STAGE = re.compile(r"FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?", re.IGNORECASE)
 _SPELT = ("$BASE", "${BASE}")
-_TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 @record
@@ -90,8 +89,3 @@ def astray(text: str) -> Instruction | None:
         if found["name"]:
             stages[found["name"].lower()] = strange
     return strange
-
-
-def templates(text: str) -> set[str]:
-    """Names of the arguments that a definition file of Apptainer takes."""
-    return set(_TEMPLATE.findall(text))

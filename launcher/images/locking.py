@@ -23,16 +23,20 @@ class Entry:
 
 @record
 class Made:
-    """What an image was built from: the `key` of all that decides it, its base, the versions that are in it."""
+    """What an image was built from: the `key` of all that decides it, its base, the versions that are in it, and the
+    digest of wheels where there were some.
+    """
 
     key: str
     base: str
     versions: Mapping[str, str]
+    wheels: str = ""
 
 
 def built(image: LockedImage, made: Made) -> LockedImage:
     """What is locked of an image that we built; of versions what was found in it counts."""
-    own = {"build": made.key, "base": made.base, "versions": {**made.versions, **image.versions}}
+    versions = {**made.versions, **image.versions}
+    own = {"build": made.key, "base": made.base, "versions": versions, "wheels": made.wheels or None}
     return image.model_copy(update=own)
 
 
@@ -40,7 +44,7 @@ def again(image: LockedImage, was: LockedImage | None) -> LockedImage:
     """What is locked anew of an image that may be one that we built."""
     if was is None or was.build is None or was.base is None:
         return image
-    return built(image, Made(was.build, was.base, was.versions))
+    return built(image, Made(was.build, was.base, was.versions, was.wheels or ""))
 
 
 def locked(entry: Entry, reference: str, image: Image, sha256: str | None = None) -> LockedImage:

@@ -42,6 +42,17 @@ def basic(login: Login) -> str:
     return "Basic " + base64.b64encode(f"{login.user}:{login.password}".encode()).decode("ascii")
 
 
+def written(logins: Mapping[str, Login]) -> dict[str, Any]:
+    """A `config.json` that has these logins, by registry."""
+    auths = {}
+    for registry, each in logins.items():
+        own = {"identitytoken": each.password} if each.token else {}
+        user = TOKEN_USER if each.token else each.user
+        auth = base64.b64encode(f"{user}:{'' if each.token else each.password}".encode()).decode("ascii")
+        auths[_HUB_KEYS[0] if registry == HUB else registry] = {"auth": auth, **own}
+    return {"auths": auths}
+
+
 def docker(data: Mapping[str, Any], registry: str, repository: str, source: str) -> Login | None:
     """What a `config.json` or `auth.json` itself has for a registry; the longest namespace counts."""
     auths = data.get("auths")

@@ -38,6 +38,9 @@ class LockedImage(Table):
     build: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None, description="key of what it was built from: the definition, its arguments, the architecture"
     )
+    wheels: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None, description="digest of the wheels that pip was given for it, where it was given some"
+    )
     base: str | None = Field(default=None, min_length=1, description="the image it was built upon, with its digest")
     programs: list[str] = Field(default=[], description="programs that were looked for and are there")
     versions: dict[str, str] = Field(default={}, description="Python packages that were looked for, and their versions")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from launcher.images import assembly, building, containerfile, oci
+from launcher.images import assembly, building, containerfile, deffile, oci
 from launcher.images.assembly import Addition
 from launcher.images.building import Upon
 from launcher.model.definition import FILE, Definition, read
@@ -72,9 +72,30 @@ def test_what_more_it_does_and_upon_what(text: str, more: str | None, astray: st
     assert tuple(each and each.words for each in found) == (more, astray)
 
 
+ONE = "Bootstrap: docker\nFrom: {{ BASE }}\nStage: one\n%post\n  echo From: x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "stages", "astray"),
+    [
+        (ONE, 1, None),
+        (f"# From: x\n{ONE.replace('From: {{ BASE }}', 'from:{{BASE}}  # so')}", 1, None),
+        (ONE.replace("{{ BASE }}", "{{ BASE }}-slim"), 1, "From: {{ BASE }}-slim"),
+        (f"{ONE}\nbootstrap: docker\nFrom: a:1\n%files from one\n /a /b\n", 2, "From: a:1"),
+        (f"{ONE.replace('{{ BASE }}', 'a:1')}\nBootstrap: docker\n  From: {{{{ BASE }}}}\n", 2, None),
+        (f"{ONE}Bootstrap: scratch\n%post\n  true\n", 2, "Bootstrap: scratch"),
+        ("", 0, None),
+    ],
+)
+def test_upon_what_a_definition_file_builds(text: str, stages: int, astray: str | None) -> None:
+    found = deffile.astray(text)
+    assert (deffile.stages(text), found and found.words) == (stages, astray)
+    assert found is None or text[found.offset :].startswith(found.words)
+
+
 def test_arguments_that_are_taken() -> None:
     assert containerfile.arguments(FILE_TEXT) == {"BASE", "V"}
-    assert containerfile.templates("From: {{ BASE }}\n%post\n echo {{V}} {{ V }} { { C } }") == {"BASE", "V"}
+    assert deffile.templates("From: {{ BASE }}\n%post\n echo {{V}} {{ V }} { { C } }") == {"BASE", "V"}
     given = building.given(definition(), {"BASE", "V", "OTHER"}, "b@sha256:0", {"PIP_NO_INDEX": "1"})
     assert given == {"BASE": "b@sha256:0", "V": "2.0"}
 

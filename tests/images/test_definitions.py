@@ -58,7 +58,8 @@ def test_what_is_copied_is_what_the_containerfile_copies(name: str) -> None:
 def test_those_that_only_copy_need_no_docker(name: str) -> None:
     found, folder = definition(name), ROOT / "images" / name
     assert copies(found, folder) == (name in ("envoy", "llm-d"))
-    based(found, folder)
+    for builder in ("docker", "apptainer"):
+        based(found, folder, builder)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -221,8 +221,10 @@ def mount(site: Site) -> str:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_bake_leaves_nothing(site: Site, number: signal.Signals) -> None:
     text = site.recipe(small("until [ -e /here/go ]; do sleep 0.1; done\n") + mount(site))
-    began = site.begin("images", "bake", text)
+    began = site.begin("images", "bake", text, "--timeout", "7m")
     until(lambda: next((site.folder / "store").glob(".*.bake/before"), None))
+    (job,) = living(site)
+    assert site.bed.show(job)["TimeLimit"] == "00:07:00"
     began.send_signal(number)
     began.communicate(timeout=100)
     if number == signal.SIGKILL:

@@ -16,7 +16,6 @@ from tests.testbed.place import SYSTEM, missing
 CONTAINERS = """\
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
-cgroups = "disabled"
 [engine]
 cgroup_manager = "cgroupfs"
 runtime = "runc"

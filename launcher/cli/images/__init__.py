@@ -185,6 +185,8 @@ def bake(parser: Parser) -> None:
     choice(parser, "--with", BAKERS, dest="how", help=words)
     words = "bake by Docker, or what speaks as it does, and push; the tag is ours"
     parser.add_argument("--push", metavar="REPOSITORY", help=words)
+    words = "how long each preamble may take: `20m`, `2h`; default: `[store.job] time` of the cluster, which is 1h"
+    parser.add_argument("--timeout", metavar="TIME", help=words)
     parser.add_argument("--force", action="store_true", help="bake anew what is there: for newer packages")
     parser.add_argument("--dry-run", action="store_true", help="say what would be baked")
     options.cluster(parser)

@@ -17,7 +17,8 @@ from launcher.execute.images.failure import Failure
 from launcher.execute.world import Real, World
 from launcher.images import locking
 from launcher.images.reference import Reference, parse
-from launcher.model.cluster import Cluster
+from launcher.model import timelimit
+from launcher.model.cluster import Cluster, StoreJob
 from launcher.model.site import Site
 from launcher.text.diagnostic import Refused
 
@@ -42,7 +43,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def _oven(args: argparse.Namespace, site: Site, terminal: Terminal) -> Oven:
     store = storing.store(args, site, terminal)
-    return Oven(store.world, store, site.cluster, _how(args, site.cluster), terminal.note, terminal.status)
+    how = _how(args, site.cluster)
+    return Oven(store.world, store, site.cluster, how, _limit(args, site.cluster), terminal.note, terminal.status)
+
+
+def _limit(args: argparse.Namespace, cluster: Cluster) -> float:
+    """Seconds that a preamble may take."""
+    return arguments.patience(args, timelimit.seconds((cluster.store.job if cluster.store else StoreJob()).time))
 
 
 def _docker(args: argparse.Namespace, site: Site, terminal: Terminal) -> Any:
@@ -55,11 +62,11 @@ def _docker(args: argparse.Namespace, site: Site, terminal: Terminal) -> Any:
         raise Usage(f"`--push`: {error}", advice="`ghcr.io/me/baked`") from error
     if not isinstance(goal, Reference) or goal.digest or goal.tag not in (None, "latest"):
         raise Usage(f"`--push` takes a repository, not `{args.push}`", advice="its tag tells what was baked")
-    world = Real()
+    world, limit = Real(), _limit(args, site.cluster)
     daemon = import_module("launcher.execute.images.daemon").connect(world)
     registry = answers.registry(frozenset(site.cluster.plain_http))
     make = import_module("launcher.execute.images.docking").Dock
-    return make(world, daemon, registry, site.cluster, goal, terminal.note, terminal.status)
+    return make(world, daemon, registry, site.cluster, goal, limit, terminal.note, terminal.status)
 
 
 def _how(args: argparse.Namespace, cluster: Cluster) -> How:

@@ -96,8 +96,8 @@ def _wanted(word: str, args: argparse.Namespace, site: Site) -> Wanted:
     builder = args.builder or _builder(definition, folder, args, site)
     if builder == "layers":
         buildable.layered(definition, folder)
-    elif builder == "docker":
-        buildable.based(definition, folder)
+    else:
+        buildable.based(definition, folder, builder)
     order = Order(definition, folder, arch, builder, wheels, args.network, args.again)
     return Wanted(word, order, tuple(_goals(order, args)))
 

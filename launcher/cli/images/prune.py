@@ -1,14 +1,19 @@
 """`launch images prune`: room in a store."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 from launcher.cli.guard import Usage
 from launcher.cli.images import storing
 from launcher.cli.images.builds import Builds
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import locks
+from launcher.execute.images import berth, locks
+from launcher.execute.images.failure import Failure
 from launcher.execute.images.store import Store, Stored
+from launcher.execute.world import World
 from launcher.model import size
 from launcher.model.site import Site
 from launcher.text.advice import option, typed
@@ -27,6 +32,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for path in store.left():
         if args.dry_run or store.clear(path):
             terminal.say(str(path))
+    for name in _berths(store.world, dry=args.dry_run):
+        terminal.say(name)
     for each in _going(store, most, kept) if most is not None else ():
         terminal.say(str(each.path))
         if not args.dry_run:
@@ -34,6 +41,18 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     left = sum(each.size for each in store.all())
     terminal.note(f"{storing.size(left)} in `{store.folder}`" + (" (nothing was taken away)" if args.dry_run else ""))
     return 0
+
+
+def _berths(world: World, *, dry: bool) -> Iterator[str]:
+    """Names of what bakes by Docker left, once there were such."""
+    if not any(berth.folder(world).glob("*.lock")):
+        return
+    try:
+        with closing(import_module("launcher.execute.images.daemon").connect(world)) as daemon:
+            yield from berth.clear(world, daemon, dry=dry)
+    except Failure as failure:
+        if failure.kind != "absent":
+            raise storing.failed(failure) from failure
 
 
 def _going(store: Store, most: int, kept: frozenset[str]) -> list[Stored]:

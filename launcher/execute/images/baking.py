@@ -6,6 +6,7 @@ that comes. A step that failed has often saved something (pyxis does whatever be
 taken but what three tell to be whole: exit code, pyxis's own word, the file's header.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from launcher.execute.images.store import Store, facts
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import File, Reference, parse
+from launcher.model import timelimit
 from launcher.model.bake import mark
 from launcher.model.cluster import Cluster
 from launcher.model.job import Role
@@ -61,12 +63,13 @@ class Baked:
 
 @dataclass
 class Oven:
-    """Bakes preambles of roles on `cluster`, into `store`."""
+    """Bakes preambles of roles on `cluster`, into `store`; a preamble may take `limit` seconds."""
 
     world: World
     store: Store
     cluster: Cluster
     how: How
+    limit: float
     told: Told = unheard
     progress: Told = unheard
     _base: dict[str, str] = field(default_factory=dict)
@@ -148,10 +151,13 @@ class Oven:
             _clear(work)
 
     def _run(self, baking: Baking, name: str) -> None:
-        before = (*srun(self.world, self.cluster, name), *_STEP) if self.how == "slurm" else ()
+        slurm = self.how == "slurm"
+        # Of two limits `srun` heeds the latter. A job may wait before it begins, so that Slurm alone can tell.
+        limit = f"--time={timelimit.spelt(math.ceil(self.limit))}"
+        before = (*srun(self.world, self.cluster, name), *_STEP, limit) if slurm else ()
         known = {key.lower(): value for key, value in account.known(self.world.environ).items()}
         child = words.child(baking, self.cluster, known, before)
-        where = "in a job" if self.how == "slurm" else "on this machine"
+        where = "in a job" if slurm else "on this machine"
         self.told(f"baking `{baking.role.image}` with the preamble of `{baking.role.name}`, {where}")
         env = self._environment(child, baking.folder)
         hidden = secrets(self.world, baking.role)
@@ -160,10 +166,10 @@ class Oven:
             self.progress(job.hidden(line, hidden))
 
         def end() -> None:
-            if self.how == "slurm":
+            if slurm:
                 job.cancel(self.world, name)
 
-        ended = job.run(child.argv, env, hear, end)
+        ended = job.run(child.argv, env, hear, end, None if slurm else self.limit)
         folder, looks = Path(baking.folder), (words.BEGUN, words.BEFORE, words.AFTER)
         judged(baking.role, ended, frozenset(name for name in looks if (folder / name).exists()), hidden)
         if self.cluster.runtime == "pyxis" and not any(line.strip().startswith(SAVED) for line in ended.lines):

@@ -1,6 +1,8 @@
 """Definitions built: by Docker or what speaks as it does, from layers without it, or by Apptainer."""
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import tarfile
@@ -8,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +41,16 @@ OFFLINE = {"PIP_NO_INDEX": "1"}
 
 
 @dataclass(frozen=True)
+class Base:
+    """The base of a build: `word` is what a builder is told, `remote` what the registry has of it."""
+
+    word: str
+    upon: Upon
+    reference: Reference | None = None
+    remote: Remote | None = None
+
+
+@dataclass(frozen=True)
 class Order:
     """One image to build. `wheels` is a folder of what pip is to install, instead of what an index has."""
 
@@ -51,18 +64,35 @@ class Order:
 
     @property
     def key(self) -> str:
-        """Of all that decides what it will be."""
+        """Of all that the definition says of what it will be."""
         return self.definition.key(self.arch)
 
+    @cached_property
+    def wheeled(self) -> str:
+        """sha256 over the wheels; empty where an index is asked."""
+        if self.wheels is None:
+            return ""
+        each = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in _wheels(self)]
+        return hashlib.sha256(json.dumps(each).encode()).hexdigest()
 
-@dataclass(frozen=True)
-class Base:
-    """The base of a build: `word` is what a builder is told, `remote` what the registry has of it."""
+    @property
+    def mark(self) -> str:
+        """The key, and where there are wheels a digest of both."""
+        return hashlib.sha256(f"{self.key} {self.wheeled}".encode()).hexdigest() if self.wheeled else self.key
 
-    word: str
-    upon: Upon
-    reference: Reference | None = None
-    remote: Remote | None = None
+    def images(self, base: Base) -> Iterator[Reference]:
+        """All that a registry is asked for."""
+        for text in (base.word, *(image for image, _, _ in self.definition.copies)):
+            if isinstance(found := parse(text), Reference):
+                yield found
+
+    def labels(self, upon: Upon) -> Mapping[str, str]:
+        """What the image built on that base says of itself."""
+        return building.labels(self.definition, self.key, upon, self.wheeled)
+
+    def met(self, key: str | None, wheels: str | None) -> bool:
+        """Whether an image of that key, and of those wheels, is what is ordered: who names no wheels takes any."""
+        return key == self.key and (self.wheels is None or (wheels or "") == self.wheeled)
 
 
 @dataclass
@@ -104,7 +134,7 @@ class Builds:
         if base.reference is None or base.remote is None:
             raise Failure("faulty", f"the base `{base.word}` is in no registry")
         made = Assembly(self.registry, work, order.arch, self.progress)
-        labels = building.labels(definition, order.key, base.upon)
+        labels = order.labels(base.upon)
         return made.build((base.reference, base.remote), definition.copies, labels)
 
     def docker(self, order: Order, base: Base, work: Path) -> str:
@@ -114,16 +144,17 @@ class Builds:
         more = OFFLINE if order.wheels else {}
         module = import_module("launcher.execute.images.daemon")
         name = _plain(building.local(definition, building.tag(definition, order.key)))
-        login = base.reference and self.registry.transport.logins.login(base.reference)
-        if base.reference is not None and login is not None:
-            daemon.pull(parse(base.word), login)
+        for image in order.images(base):
+            # It knows fewer places where logins are.
+            if (login := self.registry.transport.logins.login(image)) is not None:
+                daemon.pull(image, login)
         context = work / "context.tar"
         _context(order, context)
         wanted = module.Order(
             context,
             name,
             building.given(definition, arguments(text), base.word, more),
-            building.labels(definition, order.key, base.upon),
+            order.labels(base.upon),
             order.arch,
             order.network,
             order.fresh,

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Literal
 
-from launcher.images import containerfile
+from launcher.images import containerfile, deffile
 from launcher.images.containerfile import Instruction
 from launcher.images.reference import parse
 from launcher.model.definition import BASE, CONTAINERFILE, Definition
@@ -25,19 +26,21 @@ def layered(definition: Definition, folder: Path) -> None:
         return
     message = f"`{definition.name}` does more than copy files: `{found.words[:60]}`"
     advice = "`--with docker` builds it; layers have what `[[copy]]` says alone"
-    raise Refused([Diagnostic("build-layers", message, _place(folder, text, found), help=advice)])
+    raise Refused([Diagnostic("build-layers", message, _place(folder / CONTAINERFILE, text, found), help=advice)])
 
 
-def based(definition: Definition, folder: Path) -> None:
-    """Raises Refused for a Containerfile whose image does not come from the base that is recorded for it."""
-    text = _text(folder)
-    if text is None:
-        return
-    found = containerfile.astray(text)
-    if found is not None:
+def based(definition: Definition, folder: Path, builder: Literal["docker", "apptainer"]) -> None:
+    """Raises Refused for a Containerfile, or a `.def`, whose image does not come from the base that is recorded."""
+    name, astray, spelt = {
+        "docker": (CONTAINERFILE, containerfile.astray, "FROM ${BASE}"),
+        "apptainer": (f"{definition.name}.def", deffile.astray, "From: {{ BASE }}"),
+    }[builder]
+    text = _text(folder, name)
+    found = astray(text) if text is not None else None
+    if text is not None and found is not None:
         message = f"`{definition.name}` is not built upon its base: `{found.words[:60]}`"
-        place = _place(folder, text, found)
-        advice = "write `FROM ${BASE}`: `[base]`, its digest and `--base` decide what that is"
+        place = _place(folder / name, text, found)
+        advice = f"write `{spelt}`: `[base]`, its digest and `--base` decide what that is"
         raise Refused([Diagnostic("build-base", message, place, help=advice)])
 
 
@@ -63,8 +66,8 @@ def named(definition: Definition, said: Collection[str]) -> None:
         raise Refused(found)
 
 
-def _text(folder: Path) -> str | None:
-    path = folder / CONTAINERFILE
+def _text(folder: Path, name: str = CONTAINERFILE) -> str | None:
+    path = folder / name
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -78,6 +81,6 @@ def _unreadable(path: Path, error: OSError | UnicodeDecodeError) -> Iterator[Dia
     yield Diagnostic("file-unreadable", f"`{path}` cannot be read: {why}", None, exit=2)
 
 
-def _place(folder: Path, text: str, found: Instruction) -> Place:
-    document = Document(str(folder / CONTAINERFILE), text, {})
+def _place(path: Path, text: str, found: Instruction) -> Place:
+    document = Document(str(path), text, {})
     return Place(document, offset=found.offset, length=found.length)

@@ -9,12 +9,11 @@ import base64
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from launcher.execute.images import job
+from launcher.execute.images import berth, job
 from launcher.execute.images.baking import Baked, judged, kept, secrets
 from launcher.execute.images.daemon import Daemon
 from launcher.execute.images.failure import Failure
@@ -31,18 +30,22 @@ LABEL = "launch.baked"
 """What a preamble exported: JSON, as base64, in which nothing has to be quoted."""
 
 _RUN = "/launch"
+_KILLED = 137
 _READ = (words.BEGUN, words.BEFORE, words.AFTER)
 
 
 @dataclass
 class Dock:
-    """Bakes preambles of roles on `cluster` by `daemon`, and pushes to the repository `goal`."""
+    """Bakes preambles of roles on `cluster` by `daemon`, and pushes to the repository `goal`; a preamble may take
+    `limit` seconds.
+    """
 
     world: World
     daemon: Daemon
     registry: Registry
     cluster: Cluster
     goal: Reference
+    limit: float
     told: Told = unheard
     progress: Told = unheard
 
@@ -58,24 +61,32 @@ class Dock:
         goal = parse(name)
         if not isinstance(goal, Reference):
             raise Failure("faulty", f"`{name}` is no image of a registry")
-        known = None if again else self._there(goal)
-        if known is not None:
-            return Baked(name, known, made=False)
         self._mounted(role)
+        for left in berth.clear(self.world, self.daemon):
+            self.told(f"`{left}` of a bake that was killed is taken away")
+        with berth.berth(self.world, goal.tag or "", f"baking {role.image}", self.told) as own:
+            self.registry.forget(goal)
+            known = None if again else self._there(goal)
+            if known is not None:
+                return Baked(name, known, made=False)
+            env = self._made(role, replace(base, tag=None, digest=manifest), goal, own)
+        return Baked(name, env, made=True)
+
+    def _made(self, role: Role, base: Reference, goal: Reference, own: str) -> Mapping[str, str]:
+        """What the preamble exported; the image is in the registry. `own` is the name of what is made here for it."""
         self.told(f"baking `{role.image}` with the preamble of `{role.name}`, by {self.daemon.name}")
         login = self.registry.transport.logins.login
-        by_digest = replace(base, tag=None, digest=manifest)
-        self.daemon.pull(by_digest, login(base))
-        with self._container(f"{base.registry}/{base.repository}@{manifest}") as (container, config):
-            env = self._run(role, container)
-            local = f"localhost/launch-{goal.tag}"
-            self._commit(container, local, config, env)
+        self.daemon.pull(base, login(base))
+        berth.remove(self.daemon, own)
         try:
-            self.daemon.push(local, goal, login(goal), self.progress)
+            config = self._started(f"{base.registry}/{base.repository}{base.version}", own)
+            env = self._run(role, own)
+            self._commit(own, berth.image(own), config, env)
+            self.daemon.push(berth.image(own), goal, login(goal), self.progress)
         finally:
             self.registry.forget(goal)
-            self._asked(lambda api: api.remove_image(local, force=True))
-        return Baked(name, env, made=True)
+            berth.remove(self.daemon, own)
+        return env
 
     def _base(self, text: str) -> tuple[Reference, str]:
         source = parse(text)
@@ -103,25 +114,22 @@ class Dock:
             message = f"the preamble of `{role.name}` reads `{there[0]}`, a mount that Docker has not"
             raise Failure("faulty", message, "leave `--push` out: a job on a compute node has it")
 
-    @contextmanager
-    def _container(self, image: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """A container that waits, and how its image starts."""
-        config = self._asked(lambda api: api.inspect_image(image))["Config"]
+    def _started(self, image: str, name: str) -> Mapping[str, Any]:
+        """How an image starts; a container of it waits."""
+        config: Mapping[str, Any] = self._asked(lambda api: api.inspect_image(image))["Config"]
         # It waits by what every shell has.
-        made = self._asked(
+        self._asked(
             lambda api: api.create_container(
                 image,
+                name=name,
                 entrypoint=["sh", "-c", "read -r line"],
                 stdin_open=True,
                 user="0",
                 host_config=api.create_host_config(network_mode="host"),
             )
-        )["Id"]
-        try:
-            self._asked(lambda api: api.start(made))
-            yield made, config
-        finally:
-            self._asked(lambda api: api.remove_container(made, force=True, v=True))
+        )
+        self._asked(lambda api: api.start(name))
+        return config
 
     def _run(self, role: Role, container: str) -> Mapping[str, str]:
         baking = words.Baking(role, "", _RUN, "")
@@ -134,7 +142,8 @@ class Dock:
             lines.append(line)
             self.progress(job.hidden(line, hidden))
 
-        exit_ = self._exec(container, words.inside(role), {**role.env, **own}, hear)
+        with job.limited(self.limit, lambda: self._asked(lambda api: api.kill(container))):
+            exit_ = self._exec(container, words.inside(role), {**role.env, **own}, hear)
         looks = {name: found for name in _READ if (found := self._look(container, name)) is not None}
         judged(role, job.Ended(exit_, tuple(lines[-job.KEPT :])), frozenset(looks), hidden)
         env = kept(self.world, role, looks[words.BEFORE], looks[words.AFTER])
@@ -149,7 +158,9 @@ class Dock:
             *whole, rest = (rest + piece).split(b"\n")
             for raw in whole:
                 hear(raw.decode("utf-8", "replace").rstrip())
-        return int(self._asked(lambda api: api.exec_inspect(made))["ExitCode"])
+        # Of a container that was killed meanwhile there is none.
+        code = self._asked(lambda api: api.exec_inspect(made))["ExitCode"]
+        return _KILLED if code is None else int(code)
 
     def _look(self, container: str, name: str) -> bytes | None:
         try:

@@ -1,10 +1,12 @@
 """A program that bakes, on a node or here: followed line by line, and ended with whatever ends us."""
 
 import contextlib
+import math
 import os
 import re
 import signal
 import subprocess
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from launcher.execute.images.place import OWN, SLURM, unmade
 from launcher.execute.slurm import queue
 from launcher.execute.told import Told
 from launcher.execute.world import World
+from launcher.model import timelimit
 
 KEPT = 200
 """Lines of what a program said that are kept."""
@@ -32,8 +35,42 @@ class Ended:
     lines: Sequence[str]
 
 
-def run(argv: Sequence[str], env: Mapping[bytes, bytes], hear: Told, end: Callable[[], None]) -> Ended:
-    """Runs it to its end; `hear` is told every line, `end` ends it gently where we are ended. Raises Failure."""
+@contextlib.contextmanager
+def limited(seconds: float, end: Callable[[], None]) -> Iterator[None]:
+    """Calls `end`, which has what is done here end, after so many seconds, and raises Failure then."""
+    late = threading.Event()
+
+    def over() -> None:
+        late.set()
+        with contextlib.suppress(Failure):
+            end()
+
+    timer = threading.Timer(seconds, over)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Failure:
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+        timer.join()
+    if late.is_set():
+        message = f"the preamble has not ended after {timelimit.spelt(math.ceil(seconds))}, and was ended"
+        raise Failure("faulty", message, "`--timeout` gives it longer")
+
+
+def run(
+    argv: Sequence[str],
+    env: Mapping[bytes, bytes],
+    hear: Told,
+    end: Callable[[], None],
+    limit: float | None = None,
+) -> Ended:
+    """Runs it to its end; `hear` is told every line, `end` ends it gently where we are ended. It may take `limit`
+    seconds. Raises Failure.
+    """
     try:
         process = subprocess.Popen(
             argv,
@@ -49,10 +86,12 @@ def run(argv: Sequence[str], env: Mapping[bytes, bytes], hear: Told, end: Callab
         raise Failure(kind, f"`{argv[0]}` cannot be run: it is not on PATH", advice) from None  # type: ignore[arg-type]
     lines: deque[str] = deque(maxlen=KEPT)
     try:
-        for line in _lines(process):
-            lines.append(line)
-            hear(line)
-        return Ended(process.wait(), tuple(lines))
+        with limited(limit, lambda: _end(process)) if limit is not None else contextlib.nullcontext():
+            for line in _lines(process):
+                lines.append(line)
+                hear(line)
+            process.wait()
+        return Ended(process.returncode, tuple(lines))
     finally:
         if process.poll() is None:
             end()

@@ -12,7 +12,7 @@ from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.push import Push
 from launcher.execute.images.results import Result
-from launcher.execute.images.store import Store
+from launcher.execute.images.store import Store, facts
 from launcher.execute.world import World
 from launcher.images import building
 from launcher.images.reference import Reference
@@ -22,7 +22,7 @@ from launcher.model.site import Site
 @dataclass(frozen=True)
 class Made:
     """What came of an order. `reference` is where it was pushed to, `digest` what that names; `file` is of the store;
-    `local` what a daemon has it as; `fresh` whether it was built now.
+    `local` what a daemon has it as; `fresh` whether it was built now; `wheels` is the digest of those it is built from.
     """
 
     order: Order
@@ -32,6 +32,7 @@ class Made:
     digest: str = ""
     file: str = ""
     local: str = ""
+    wheels: str = ""
 
     @property
     def shown(self) -> str:
@@ -43,6 +44,7 @@ class Made:
         definition, order = self.order.definition, self.order
         own = {"name": definition.name, "arch": order.arch, "key": order.key, "builder": order.builder}
         more = {"args": dict(definition.args), "programs": definition.programs, "base": self.base, "built": self.fresh}
+        more["wheels"] = self.wheels or None
         where = {name: getattr(self, name) or None for name in ("reference", "digest", "file", "local")}
         return {**own, **more, **where}
 
@@ -66,7 +68,15 @@ class Making:
         base = str(self.builds.base(order).upon)
         file = f"{self.store.maker.suffix} in {self.store.folder}" if self.store else ""
         local = _name(order) if order.builder == "docker" else ""
-        return Made(order, base, fresh=False, reference=str(goals[0]) if goals else "", file=file, local=local)
+        return Made(
+            order,
+            base,
+            fresh=False,
+            reference=str(goals[0]) if goals else "",
+            file=file,
+            local=local,
+            wheels=order.wheeled,
+        )
 
     def make(self, order: Order, goals: Sequence[Reference]) -> Made:
         """Builds, pushes and stores. Raises Failure, Refused and OSError."""
@@ -92,7 +102,7 @@ class Making:
                 raise Failure("faulty", message, "`--push`, or `[store]` of the cluster")
             return
         order = made.order
-        result = Result(order.definition, order.arch, order.key, made.base, reference)
+        result = Result(order.definition, order.arch, order.key, made.base, reference, made.wheels)
         site = self.site
         if goal is not None:
             results.adopt(self.world, goal, site, alias, result)
@@ -107,7 +117,7 @@ class Making:
 
     def _docker(self, order: Order, base: Base, goals: Sequence[Reference], work: Path) -> Made:
         name = self.builds.docker(order, base, work)
-        made = Made(order, str(base.upon), local=name)
+        made = Made(order, str(base.upon), local=name, wheels=order.wheeled)
         for goal in goals:
             login = self.builds.registry.transport.logins.login(goal)
             try:
@@ -125,7 +135,7 @@ class Making:
             message = f"`{order.definition.name}` would be put together for nobody"
             raise Failure("faulty", message, "`--push`, `--store FOLDER`, or `[store]` of the cluster")
         built = self.builds.layers(order, base, work)
-        made = Made(order, str(base.upon))
+        made = Made(order, str(base.upon), wheels=order.wheeled)
         if goals:
             self._push(goals, built)
             made = replace(made, reference=str(goals[0]), digest=built.remote.digest)
@@ -151,13 +161,14 @@ class Making:
             raise Failure("faulty", "Apptainer builds files for a store of SIF files", "`--cluster` of such a one")
         origin = {"reference": _name(order), "arch": order.arch, "base": str(base.upon), "key": order.key}
         transport = self.builds.registry.transport
-        login = transport.logins.login(base.reference) if base.reference else None
-        plain = base.reference is not None and transport.scheme(base.reference.registry) == "http"
+        made = []
 
         def build(part: Path) -> None:
-            definitionfile.build(self.world, order, base, (login, plain), work).replace(part)
+            definitionfile.build(self.world, order, base, transport, work).replace(part)
+            made.append(part)
 
-        return Made(order, str(base.upon), file=str(store.put(order.definition.name, order.key, origin, build)))
+        path = store.put(order.definition.name, order.mark, origin, build, again=order.fresh)
+        return Made(order, str(facts(path).get("base") or base.upon), bool(made), file=str(path), wheels=order.wheeled)
 
     def _pushed(self, order: Order, goals: Sequence[Reference]) -> Made | None:
         """What the registry has under every goal, where that is of the same key. Raises Failure and OSError."""
@@ -167,7 +178,8 @@ class Making:
             return None
         file = str(self.store.ensure(goals[0], order.arch)) if self.store else ""
         digest = self.builds.registry.digest(goals[0])
-        return Made(order, str(building.upon(labels)), False, str(goals[0]), digest, file)
+        wheels = labels.get(building.WHEELS, "")
+        return Made(order, str(building.upon(labels)), False, str(goals[0]), digest, file, wheels=wheels)
 
     def _labelled(self, order: Order, goal: Reference) -> Mapping[str, str] | None:
         """The labels of an image in a registry that is just what is to be built; None where there is none."""
@@ -178,20 +190,21 @@ class Making:
                 raise
             return None  # a registry may deny what does not exist
         labels = dict(found.config.labels)
-        return labels if labels.get(building.KEY) == order.key and found.config.arch == order.arch else None
+        met = order.met(labels.get(building.KEY), labels.get(building.WHEELS)) and found.config.arch == order.arch
+        return labels if met else None
 
     def _there(self, order: Order) -> Made | None:
         """What was built of the same already, where it is still there."""
         lock, cluster = locks.read(self.lock), self.site.cluster
         for each in lock.image if lock else ():
-            if each.build == order.key and each.cluster == cluster.name and each.reference.startswith("/"):
+            if order.met(each.build, each.wheels) and each.cluster == cluster.name and each.reference.startswith("/"):
                 try:
                     inspect.file(Path(each.reference))
                 except Failure:
                     continue
                 if self.within and self.store is not None and not self.store.holds(Path(each.reference)):
                     continue
-                return Made(order, each.base or "", fresh=False, file=each.reference)
+                return Made(order, each.base or "", fresh=False, file=each.reference, wheels=each.wheels or "")
         return None
 
 

@@ -21,13 +21,16 @@ from launcher.model.site import Site
 
 @dataclass(frozen=True)
 class Result:
-    """What a definition came to for nodes of `arch`: `reference` is a file of the store, or in a registry."""
+    """What a definition came to for nodes of `arch`: `reference` is a file of the store, or in a registry; `wheels` is
+    the digest of those it was built from.
+    """
 
     definition: Definition
     arch: str
     key: str
     base: str
     reference: str
+    wheels: str = ""
 
 
 def meant(site: Site, result: Result) -> Iterator[str]:
@@ -64,7 +67,7 @@ def _args(definition: Definition) -> dict[str, str]:
 
 def record(world: World, file: Path, site: Site, names: list[str], result: Result) -> list[LockedImage]:
     """Writes what the result is for these aliases into the lock. Raises Failure, Refused and OSError."""
-    made = Made(result.key, result.base, result.definition.programs)
+    made = Made(result.key, result.base, result.definition.programs, result.wheels)
     found = locks.looked(site, result.reference, result.arch, unheard)
     entries = [
         locking.built(locking.locked(Entry(site.cluster.name, name, result.arch), result.reference, *found), made)

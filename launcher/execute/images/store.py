@@ -120,17 +120,20 @@ class Store:
         self.once(path, f"storing {wanted.repository}{wanted.version}", keep, self.good)
         return path
 
-    def put(self, name: str, key: str, known: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
+    def put(
+        self, name: str, key: str, known: Mapping[str, Any], make: Callable[[Path], None], *, again: bool = False
+    ) -> Path:
         """The path of the file that `make` writes to where it is told, made where there is none of that key."""
-        path = self.folder / f"{name}-{key[:32]}{self.maker.suffix}"
+        path, done = self.folder / f"{name}-{key[:32]}{self.maker.suffix}", list[Path]()
 
         def made(lock: int) -> None:
             part = path.with_name(f".{path.stem}.part")
             part.unlink(missing_ok=True)
             make(part)
             self.publish(part, path, known)
+            done.append(path)
 
-        self.once(path, f"building {name}", made, self.good)
+        self.once(path, f"building {name}", made, lambda path: self.good(path) and (not again or bool(done)))
         return path
 
     def publish(self, part: Path, path: Path, known: Mapping[str, Any]) -> None:

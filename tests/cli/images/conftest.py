@@ -1,11 +1,12 @@
 """Registries, daemons and projects for the tests of `launch images build`."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.images.project import CONTAINERFILE, TOOL, Place
+from tests.cli.images.project import CONTAINERFILE, TOOL, Place, Unprivileged
 from tests.cli.program import Program
 from tests.testbed import bases, daemon, image, registry
 from tests.testbed.registry import Served
@@ -37,6 +38,14 @@ def host(request: pytest.FixtureRequest) -> str:
     """The one and the other."""
     found: str = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def unprivileged(based: Served) -> Iterator[Place]:
+    """A project of a user who is not root, where Apptainer is, in a folder that every user may enter."""
+    with tempfile.TemporaryDirectory(prefix="launch-") as folder:
+        Path(folder).chmod(0o755)
+        yield Place(Unprivileged(Path(folder)), based, f"{based.host}/base:1")
 
 
 @pytest.fixture

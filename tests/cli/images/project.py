@@ -1,5 +1,6 @@
 """A project with a definition of an image of its own, and a cluster to build it for."""
 
+import os
 import shlex
 import subprocess
 import tomllib
@@ -8,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import Program
+from tests.cli.program import LAUNCH, ROOT, Program
+from tests.testbed import apptainer
 from tests.testbed.registry import Served
+
+NOBODY = 65534
 
 TOOL = """\
 schema = 1
@@ -39,6 +43,42 @@ COPY --from=made /made /usr/local
 ENV FROM_IMAGE=yes
 RUN tool >/said
 """
+
+
+class Unprivileged(Program):
+    """The program of a user who is not root, with Apptainer on PATH; all in its home is theirs."""
+
+    def __call__(
+        self, *words: str, env: Mapping[str, str | None] | None = None, stdin: str | None = None, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs to the end, as its base does."""
+        for path in (self.home, *self.home.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        search = f"{apptainer.apptainer().parent}:{os.environ['PATH']}"
+        own = {"PATH": search, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT), **(env or {})}
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        return subprocess.run(
+            [*user, *LAUNCH, *words],
+            cwd=self.home,
+            env=self.env(own),
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+
+def told(*words: str) -> str:
+    """What Apptainer says of a file."""
+    env = {"PATH": os.environ["PATH"], "HOME": "/"}
+    done = subprocess.run([apptainer.apptainer(), *words], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def inside(file: str, *words: str) -> str:
+    """What a program of a `.sif` says."""
+    return told("exec", "--userns", file, *words)
 
 
 @dataclass

@@ -1,18 +1,21 @@
-"""`launch images bake` by a real dockerd: pushed to a real registry, without secrets."""
+"""`launch images bake` by a real dockerd and podman's service: pushed to a real registry, without secrets."""
 
 import json
 import subprocess
 import tarfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 
+import docker
 import httpx
 import pytest
 
 from tests.cli.program import Program
-from tests.testbed import daemon, image, oci, registry
+from tests.testbed import image, oci, registry
+from tests.testbed.bed import until
 from tests.testbed.registry import Served
 
 SECRET = "a-secret-of-the-shell"
@@ -62,25 +65,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "d").mkdir()
-    with daemon.docker(tmp_path / "d") as where:
-        yield where
-
-
-def test_docker_bakes_and_pushes(tmp_path: Path, served: Served, host: str) -> None:
-    launch = Program(tmp_path)
-    (tmp_path / "manifests").mkdir()
-    (tmp_path / "manifests/tool.toml").write_text(TOOL)
-    (tmp_path / "r.toml").write_text(RECIPE)
-    file = tmp_path / "site.toml"
+def project(home: Path, served: Served, recipe: str = RECIPE, more: str = "") -> Program:
+    """The program where there are a recipe with a preamble, and a cluster."""
+    (home / "manifests").mkdir()
+    (home / "manifests/tool.toml").write_text(TOOL)
+    (home / "r.toml").write_text(recipe)
     tiny = f"{served.host}/b/tiny:1"
-    file.write_text(f'{SITE}[versions]\nenroot = "4.1.2"\n[images]\nsim = "{tiny}"\ntiny = "{tiny}"\n')
+    (home / "site.toml").write_text(f'{SITE}{more}[images]\nsim = "{tiny}"\ntiny = "{tiny}"\n')
+    return Program(home)
+
+
+def test_baked_and_pushed(tmp_path: Path, served: Served, host: str) -> None:
+    launch = project(tmp_path, served, more='[versions]\nenroot = "4.1.2"\n')
+    file = tmp_path / "site.toml"
     env = {"DOCKER_HOST": host, "TOKEN_OF_MINE": SECRET}
     # An alias that is locked is locked again as what was pushed.
     assert launch("images", "lock", "tiny", "--cluster", "./site.toml").returncode == 0
-    words = ("images", "bake", "r.toml", "--cluster", "./site.toml", "--push", f"{served.host}/b/baked", "--json")
+    words = ("images", "bake", "r.toml", "--cluster", "./site.toml", "--push", goal(served, tmp_path), "--json")
     done = launch(*words, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["baked"]
@@ -100,7 +101,8 @@ def test_docker_bakes_and_pushes(tmp_path: Path, served: Served, host: str) -> N
     shown = launch("render", "r.toml", "--cluster", "./site.toml").stdout
     assert row["image"].rpartition(":")[2] in shown
     assert "tool.sh" not in shown
-    config, layers = pushed(f"http://{served.host}/v2/b/baked", row["image"].rpartition(":")[2])
+    repository = goal(served, tmp_path).partition("/")[2]
+    config, layers = pushed(f"http://{served.host}/v2/{repository}", row["image"].rpartition(":")[2])
     assert (config["Entrypoint"], config["Cmd"], config["User"]) == (["/bin/entry", "x y"], ["c"], "7")
     assert SECRET not in json.dumps(config)
     last = layers[-1]
@@ -108,6 +110,62 @@ def test_docker_bakes_and_pushes(tmp_path: Path, served: Served, host: str) -> N
     names = subprocess.run(["tar", "-t"], input=last, capture_output=True, check=True).stdout.decode().split()
     assert {"baked", "length"} <= {name.lstrip("./") for name in names}
     assert not [name for name in names if "setup" in name]
+    assert left(host) == set()
+
+
+def goal(served: Served, home: Path) -> str:
+    """A repository of the test's own."""
+    return f"{served.host}/{home.name.replace('[', '-').replace(']', '')}"
+
+
+def left(host: str) -> set[str]:
+    """Names of containers and images of bakes that a daemon has."""
+    with closing(docker.APIClient(host, version="auto")) as api:
+        names = [name.lstrip("/") for each in api.containers(all=True) for name in each["Names"]]
+        tags = [tag for each in api.images() for tag in each["RepoTags"] or ()]
+    return {name for name in (*names, *tags) if "launch-baked" in name}
+
+
+WAITS = f"""\
+{RECIPE.partition("setup =")[0]}setup = '''
+until [ "$TOKEN_OF_MINE" = {SECRET} ]; do sleep 0.05; done
+'''
+"""
+
+
+@pytest.mark.parametrize("verb", ["bake", "prune"])
+def test_what_a_killed_bake_leaves_goes_with_the_next(tmp_path: Path, served: Served, host: str, verb: str) -> None:
+    launch = project(tmp_path, served, WAITS, f'[store]\npath = "{tmp_path}/store"\n')
+    bake = ("images", "bake", "r.toml", "--cluster", "./site.toml", "--push", goal(served, tmp_path))
+    env = {"DOCKER_HOST": host}
+    with launch.start(*bake, env={**env, "TOKEN_OF_MINE": "is-waited-for"}) as began:
+        (name,) = until(lambda: left(host) or None)
+        # Whoever comes while it bakes leaves it alone.
+        assert launch("images", "prune", "--cluster", "./site.toml", env=env).stdout == ""
+        assert left(host) == {name}
+        began.kill()
+    assert left(host) == {name}
+    if verb == "bake":
+        done = launch(*bake, env={**env, "TOKEN_OF_MINE": SECRET}, timeout=120)
+        assert (done.returncode, f"`{name}` of a bake that was killed" in done.stderr) == (0, True), done.stderr
+    else:
+        prune = ("images", "prune", "--cluster", "./site.toml")
+        assert launch(*prune, "--dry-run", env=env).stdout == f"{name}\n"
+        assert left(host) == {name}
+        assert launch(*prune, env=env).stdout == f"{name}\n"
+    assert left(host) == set()
+
+
+def test_a_preamble_may_take_so_long(tmp_path: Path, served: Served, host: str) -> None:
+    launch = project(tmp_path, served, WAITS)
+    words = ("images", "bake", "r.toml", "--cluster", "./site.toml", "--push", goal(served, tmp_path))
+    done = launch(*words, "--timeout", "1s", env={"DOCKER_HOST": host, "TOKEN_OF_MINE": "none"}, timeout=120)
+    assert done.returncode == 4
+    assert "error[bake-failed]: the preamble has not ended after 00:00:01, and was ended" in done.stderr
+    assert "`--timeout` gives it longer" in done.stderr
+    assert left(host) == set()
+    done = launch(*words, "--timeout", "soon")
+    assert (done.returncode, "`--timeout`: must be a duration, not `soon`" in done.stderr) == (2, True)
 
 
 def pushed(base: str, tag: str) -> tuple[dict[str, object], list[bytes]]:
@@ -121,16 +179,11 @@ def pushed(base: str, tag: str) -> tuple[dict[str, object], list[bytes]]:
 
 
 def test_a_failure_pushes_nothing(tmp_path: Path, served: Served, host: str) -> None:
-    launch = Program(tmp_path)
-    (tmp_path / "manifests").mkdir()
-    (tmp_path / "manifests/tool.toml").write_text(TOOL)
-    (tmp_path / "site.toml").write_text(
-        'schema = 1\nname = "site"\nruntime = "pyxis"\narch = "x86_64"\n'
-        f'[images]\nsim = "{served.host}/b/tiny:1"\ntiny = "{served.host}/b/tiny:1"\n'
-    )
+    launch = project(tmp_path, served)
     before = (tmp_path / "site.toml").read_text()
     words = ("images", "bake", "r.toml", "--cluster", "./site.toml")
     encoded = "export X=$(echo user:$TOKEN_OF_MINE | base64)"
+    env = {"DOCKER_HOST": host, "TOKEN_OF_MINE": SECRET}
     for preamble, said in (
         ("exit 3", "ended with exit code 3"),
         ("export X=x$TOKEN_OF_MINE", "exports `X`"),
@@ -138,7 +191,6 @@ def test_a_failure_pushes_nothing(tmp_path: Path, served: Served, host: str) -> 
     ):
         text = RECIPE.partition("setup =")[0] + f"setup = '{preamble}'\n"
         (tmp_path / "r.toml").write_text(text)
-        env = {"DOCKER_HOST": host, "TOKEN_OF_MINE": SECRET}
         done = launch(*words, "--push", f"{served.host}/b/none", env=env, timeout=120)
         assert (done.returncode, said in done.stderr) == (4, True), done.stderr
         assert SECRET not in done.stderr

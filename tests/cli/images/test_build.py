@@ -1,37 +1,15 @@
-"""`launch images build`: by the real Docker and podman's service, by layers, by Apptainer; bases of a registry here."""
+"""`launch images build`: by the real Docker and podman's service; bases of a registry here."""
 
 import json
-import os
 import subprocess
-import sys
-import tempfile
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.images.project import CONTAINERFILE, TOOL, Place
-from tests.cli.program import Program
-from tests.testbed import apptainer, bases
+from tests.testbed import bases
 from tests.testbed.bases import PYTHON
-from tests.testbed.registry import Served
-
-DEFINITION = """\
-Bootstrap: docker
-From: {{ BASE }}
-
-%arguments
-    BASE=none
-    TOOL_VERSION=0
-
-%files
-    wheels /wheels
-
-%post
-    echo tool {{ TOOL_VERSION }} >/said
-    ls /wheels >>/said
-"""
 
 
 def test_built_pushed_converted_and_locked(place: Place, host: str) -> None:
@@ -112,6 +90,7 @@ WRONG = [
     ("build both --with layers", 3, "images/both/Containerfile:2:1", "`COPY mine /mine`"),
     ("build both", 4, "error[image-absent]: nothing answers as Docker does", "unix:///nonexistent"),
     ("build other", 3, "images/other/Containerfile:2:1", "write `FROM ${BASE}`"),
+    ("build other --with apptainer", 3, "images/other/other.def:6:1", "write `From: {{ BASE }}`"),
     ("build tool --with apptainer", 4, "Apptainer builds files for a store of SIF files", "--cluster"),
     ("build tool --base {host}/none:1", 4, "error[image-absent]: `{host}` has no `none:1`", "spelt right"),
     ("build tool --base /i/x.sqsh", 4, "the base `/i/x.sqsh` is no image of a registry", ""),
@@ -128,6 +107,9 @@ def test_what_is_wrong_is_said(place: Place, words: str, status: int, said: str,
     place.write("images/both/Containerfile", "FROM ${BASE}\nCOPY mine /mine\n")
     place.write("images/other/image.toml", TOOL.format(base=place.base))
     place.write("images/other/Containerfile", "ARG BASE\nFROM a:1\n")
+    place.write(
+        "images/other/other.def", "Bootstrap: docker\nFrom: {{ BASE }}\nStage: one\n\nBootstrap: docker\nFrom: a:1\n"
+    )
     done = place.images(words.format(host=place.served.host), {"DOCKER_HOST": "unix:///nonexistent"})
     assert (done[0], done[1]) == (status, ""), done[2]
     assert said.format(host=place.served.host) in done[2]
@@ -178,42 +160,3 @@ def test_a_life_of_an_alias_that_is_a_definition(place: Place, docker: str) -> N
     assert place.lock()[0]["versions"] == {"tool": "3.0"}
     assert place.images("set mine docker.io/x/y:1")[0] == 0
     assert 'mine = "docker.io/x/y:1"' in (place.launch.home / "site.toml").read_text()
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter, unlike pytest's."""
-    with tempfile.TemporaryDirectory(prefix="launch-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-def test_built_by_apptainer_as_an_ordinary_user(based: Served, open_folder: Path) -> None:
-    """`%post` of a definition needs no root; the store has the file, and Apptainer runs it."""
-    program, home = apptainer.apptainer(), open_folder
-    place = Place(Program(home), based, f"{based.host}/base:1")
-    place.write("images/tool/image.toml", TOOL.format(base=place.base))
-    place.site('tool = { build = "tool" }', runtime="apptainer")
-    place.write("images/tool/tool.def", DEFINITION)
-    wheels = place.write("mine/a.whl", "a").parent
-    for path in (home, *home.rglob("*")):
-        os.chown(path, 65534, 65534)
-    words = [sys.executable, "-m", "launcher", "images", "build", "tool", "--cluster", "./site.toml", "--json"]
-    env = {**place.launch.env(), "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
-    env["PYTHONPATH"] = str(Path(__file__).parents[3])
-    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    done = subprocess.run(
-        [*user, *words, "--wheels", str(wheels)], cwd=home, env=env, capture_output=True, text=True, timeout=280
-    )
-    assert done.returncode == 0, done.stderr
-    (made,) = json.loads(done.stdout)["images"]
-    assert (made["builder"], made["file"]) == ("apptainer", f"{home}/store/tool-{made['key'][:32]}.sif")
-    run = [str(program), "exec", "--userns", made["file"], "cat", "/said"]
-    said = subprocess.run(run, capture_output=True, text=True, env={"PATH": env["PATH"], "HOME": "/"})
-    assert said.stdout.split() == ["tool", "1.0", "a.whl"], said.stderr
-    inspect = [str(program), "inspect", "--json", made["file"]]
-    labels = json.loads(subprocess.run(inspect, capture_output=True, text=True, check=True, env=env).stdout)
-    found = labels["data"]["attributes"]["labels"]
-    assert found["launcher.image.key"] == made["key"]
-    assert found["org.opencontainers.image.description"] == "a tool of ours"
-    assert place.lock()[0]["build"] == made["key"]

@@ -4,6 +4,8 @@ import json
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.cli.images.project import TOOL, Place
 from tests.testbed import oci
 from tests.testbed.disk import disk
@@ -98,3 +100,31 @@ def test_a_disk_that_is_too_small_is_foreseen(place: Place) -> None:
         status, out, err = place.images(f"build tool --push {place.served.host}/small", {"TMPDIR": str(folder)})
         assert (status, "error[store-full]: `" in err, "help: `TMPDIR` names a folder" in err) == (1, True, True)
         assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["", "--push {host}/wheels"])
+def test_other_wheels_are_another_image(place: Place, where: str) -> None:
+    copy = f'[[copy]]\nfrom = "{place.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
+    place.write("images/tool/image.toml", TOOL.format(base=place.base) + copy)
+    (place.launch.home / "images/tool/Containerfile").unlink()
+    words = f"build tool {where.format(host=place.served.host)} --json"
+
+    def built(more: str = "") -> tuple[bool, str | None]:
+        status, out, err = place.images(f"{words} {more}")
+        assert status == 0, err
+        (made,) = json.loads(out)["images"]
+        (locked,) = place.lock()
+        assert (locked["build"], locked.get("wheels")) == (made["key"], made["wheels"])
+        return made["built"], made["wheels"]
+
+    place.write("wheels/a.whl", "a")
+    assert built() == (True, None)
+    fresh, first = built("--wheels wheels")
+    assert fresh and first
+    assert built("--wheels wheels") == (False, first)
+    # Who names none takes what there is.
+    assert built() == (False, first)
+    assert place.images("lock")[0] == 0
+    place.write("wheels/a.whl", "b")
+    fresh, other = built("--wheels wheels")
+    assert fresh and other not in (None, first)
