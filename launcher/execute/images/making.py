@@ -110,9 +110,11 @@ class Making:
             site = aliases.read(goal.name)
         names = list(results.meant(site, result))
         names += [alias] if goal is not None and alias not in names else []
-        if made.fresh or made.reference or goal is not None:
+        # What a store has, another project may have built.
+        new = made.fresh or bool(made.reference) or self._there(order) is None
+        if new or goal is not None:
             results.record(self.world, self.lock, site, names, result)
-        if names and (made.fresh or made.reference):
+        if names and new:
             yield f"{', '.join(f'`{name}`' for name in names)} of cluster `{cluster.name}` locked in `{self.lock}`"
 
     def _docker(self, order: Order, base: Base, goals: Sequence[Reference], work: Path) -> Made:

@@ -95,6 +95,9 @@ def test_built_by_apptainer_as_an_ordinary_user(unprivileged: Place) -> None:
     assert labels["org.opencontainers.image.description"] == "a tool of ours"
     assert place.lock()[0]["build"] == made["key"]
     assert built() == {**made, "built": False}
+    # Another project of the same store.
+    (home / "launch.lock").unlink()
+    assert (built(f"--wheels {wheels}"), len(place.lock())) == ({**made, "built": False}, 1)
     place.write("mine/b.whl", "b")
     other = built(f"--wheels {wheels}")
     assert (other["built"], inside(other["file"], "cat", "/said").split()[2:]) == (True, ["a.whl", "b.whl"])
