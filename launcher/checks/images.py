@@ -95,7 +95,9 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | F
 
     pyxis, Apptainer and the launcher enter a container by `sh`, which distroless images have not. What a role runs
     beside is the first word of its command, `bash` for nothing but preambles that ask for it, and what `needs` of its
-    role manifest lists. Found in files by `unsquashfs`; a registry's image is looked into where it is small.
+    role manifest lists. Found in files by `unsquashfs`; a registry's image is looked into where it is small (64 MiB)
+    and its history tells of no command, which a shell runs. Where neither tells of a shell that is a warning: a file
+    made of the image (`launch images ensure`) is looked into.
     """
     for use in uses(job, plan, facts):
         image = use.image
@@ -105,6 +107,11 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | F
             message = f"the image of {ROLES} has no shell (`sh`), which a container is entered by"
             advice = "take one with a shell, or put one into it"
             yield _finding("image-lacks-program", use, message, advice)
+        elif image.shell is None and isinstance(use.question, Tag):
+            message = f"whether the image of {ROLES} has a shell (`sh`) is not known: it is too large to be looked into"
+            ensure = typed("images ensure", use.role.image or use.question.reference, job.option)
+            advice = f"{ensure} makes a file of it, which is looked into"
+            yield _finding("image-lacks-program", use, message, advice, Severity.WARNING)
         missing = [name for name in use.programs if image.programs is not None and name not in image.programs]
         for name in missing if image.shell is not False else ():
             message = f"the image of {ROLES} has no program `{name}`"

@@ -70,6 +70,11 @@ def locked(entry: Entry, reference: str, image: Image, sha256: str | None = None
     )
 
 
+def bare(image: LockedImage) -> bool:
+    """Whether nothing is known of what an image of a registry has, but that a shell has made it."""
+    return image.manifest is not None and not image.versions and set(image.programs) <= {"sh"}
+
+
 def merged(lock: Lock | None, new: Iterable[LockedImage]) -> Lock:
     """The lock with these in the place of what it had for their aliases."""
     found = {_key(each): each for each in lock.image} if lock else {}

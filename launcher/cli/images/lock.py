@@ -38,5 +38,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     rows = [(each.alias, each.arch, (each.manifest or f"sha256:{each.sha256}")[:19], each.reference) for each in found]
     if rows:
         terminal.say(table(("alias", "arch", "is", "reference"), rows, color=terminal.color_out))
+    unseen = [f"`{each.alias}`" for each in found if locking.bare(each)]
+    if unseen:
+        told = "a file is looked into, of a registry small images that no shell has made alone"
+        terminal.note(f"no programs and versions known of {', '.join(unseen)}: {told}")
     terminal.note(f"{len(found)} image{'s' * (len(found) != 1)} of cluster `{site.cluster.name}` in `{file}`")
     return 0

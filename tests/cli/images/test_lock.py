@@ -196,6 +196,16 @@ def test_a_registry_that_does_not_tell_has_no_less(
     assert not (launch.home / "launch.lock").exists()
 
 
+def test_what_is_not_looked_into_is_said(launch: Program, served: Served) -> None:
+    made = oci.image([SHELL], config=ENV, history=("RUN make everything",))
+    served.pusher.push("l/made", "1", made)
+    site(launch, f"{served.host}/l/made:1")
+    status, _, err = lock(launch, "lock")
+    assert (status, "no programs and versions known of `engine`: a file is looked into" in err) == (0, True)
+    site(launch, f"{served.host}/l/engine:1")
+    assert "no programs" not in lock(launch, "lock")[2]
+
+
 def test_what_cannot_be_locked(launch: Program, served: Served) -> None:
     site(launch, f"{served.host}/l/engine:9")
     status, _, err = lock(launch, "lock")
