@@ -28,7 +28,8 @@ A router knows what its own engine tells and how that engine hands over. In pref
 workers are listed as ready and answer 200 while decode computes every prompt again (seen: vllm-router 0.1.17
 before SGLang, sglang-router 0.3.2 before vLLM); in aggregate the router knows neither their model nor their load.
 vLLM goes behind `vllm-router`, `smg` or `llm-d`, SGLang behind `sglang-router` or `smg`, TensorRT-LLM behind `smg`;
-workers that serve gRPC behind `smg` alone.""",
+vLLM and SGLang over gRPC behind `smg` alone. TensorRT-LLM over gRPC goes behind none: it hands out no tokenizer, and
+`smg` then answers every request with `tokenizer_load_failed`.""",
     "handoff-lost": """The router would not tell decode where prefill left the KV cache
 
 Everything would report ready and answer 200, and decode would compute every prompt again. Over HTTP `smg`
@@ -59,7 +60,6 @@ _SERVE: Mapping[Kind, str] = {
     ("sglang", "http"): "`sglang-router` or `smg`",
     ("sglang", "grpc"): "`smg`",
     ("trtllm", "http"): "`smg`",
-    ("trtllm", "grpc"): "`smg`",
 }
 _SILENT: Mapping[Wire, tuple[str, ...]] = {"trtllm": ("kv",)}
 """Keys by which an engine cannot be made to hand over."""
@@ -150,12 +150,13 @@ def _nowhere(endpoint: Endpoint) -> bool:
 
 def unrouted(role: Role, router: Role, endpoint: Endpoint) -> Diagnostic:
     """The finding that `router` cannot be in front of the worker role."""
+    others = _SERVE.get((endpoint.wire, endpoint.scheme))
     return Diagnostic(
         code="engine-not-routed",
         message=f"{router.manifest.name} cannot be in front of {endpoint.wire} workers over {endpoint.scheme}",
         place=router.place("kind"),
         labels=(Label(role.place("manifest"), f"`{role.name}` speaks as {endpoint.wire} over {endpoint.scheme}"),),
-        help=f"{_SERVE[endpoint.wire, endpoint.scheme]} can: say so in `kind`",
+        help=f"{others} can: say so in `kind`" if others else "no router can: let the workers serve HTTP",
     )
 
 

@@ -4,6 +4,10 @@ Facts: smg 1.11 and 1.13. In prefill/decode it hands the KV cache over by SGLang
 alone: vLLM over HTTP answers 200 while decode recomputes every prompt. With `--dp-aware` it lists every data-parallel
 rank of SGLang workers; of vLLM workers over HTTP it cannot tell them.
 
+Over gRPC it makes tokens itself, by the tokenizer that the worker hands it: TensorRT-LLM's gRPC (1.3.0rc7,
+`grpc/trtllm_service.proto`) hands out none and names the model by its path, so that every request is answered with
+`tokenizer_load_failed` (1.13, before such a service).
+
 In prefill/decode over gRPC 1.13 answers 504 (`prefill_worker_silent`) to a request whose prefill has produced nothing
 for `--worker-wedge-secs`, 3 unless told or what it reckons the prompts in work to take. A queue or the first request
 of an engine takes longer, and 1.11 waited; 0 has 1.13 wait too (seen before simulated workers that take 6 s; over HTTP,
@@ -22,7 +26,7 @@ _PATIENCE = "worker-wedge-secs"
 
 
 class Smg(Router):
-    """Workers over HTTP or gRPC."""
+    """Workers over HTTP, and those of vLLM and SGLang over gRPC."""
 
     serves: ClassVar[frozenset[Kind]] = frozenset(
         [
@@ -31,7 +35,6 @@ class Smg(Router):
             ("sglang", "http"),
             ("sglang", "grpc"),
             ("trtllm", "http"),
-            ("trtllm", "grpc"),
         ]
     )
     hands_over: ClassVar[Mapping[Kind, Handoff]] = {

@@ -17,10 +17,10 @@ CATALOGUES = {path.stem: load(path.read_text(encoding="utf-8")) for path in FOLD
 NEWEST = CATALOGUES["1.4.0.dev029e223"]
 
 
-def made(*names: str, **fields: Any) -> Any:
+def made(*names: str, kind: str = "smg", **fields: Any) -> Any:
     fields = {"gpus": 8, "config": {"tensor_parallel_size": 8}, "flags": {}, "catalogue": NEWEST, **fields}
     roles = [role(name, "trtllm", **fields) for name in names or ("worker",)]
-    return job(*roles, router("smg"), on=site("gb300"), model={"path": "/m", "served_name": "tiny"})
+    return job(*roles, router(kind), on=site("gb300"), model={"path": "/m", "served_name": "tiny"})
 
 
 def planned(**fields: Any) -> Plan:
@@ -69,3 +69,13 @@ def test_every_version_has_the_words(version: str) -> None:
 def test_halves_are_refused() -> None:
     found = {finding.code for finding in errors(check(made("prefill", "decode"), adapters()))}
     assert found == {"handoff-lost"}
+
+
+def test_grpc_is_refused_behind_the_router_and_without_one() -> None:
+    """It hands out no tokenizer, and SMG would answer every request with an error."""
+    flags = {"grpc": True}
+    (finding,) = errors(check(made(flags=flags), adapters()))
+    assert finding.code == "engine-not-routed"
+    assert finding.help == "no router can: let the workers serve HTTP"
+    alone = made(kind="direct", flags=flags)
+    assert [finding.code for finding in errors(check(alone, adapters()))] == ["public-port-not-http"]
