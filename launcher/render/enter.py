@@ -1,4 +1,9 @@
-"""What runs between Slurm and a role's program: a note of its pid, variables that come late, preambles."""
+"""What runs between Slurm and a role's program: a note of its pid, a home, variables that come late, preambles.
+
+Programs keep caches at home, and some end where they cannot: vLLM for that of compiled graphs, once it has loaded the
+model (seen with 0.32.0: `OSError: [Errno 30]`). A read-only root has no home to write to, and Apptainer is told to
+leave the user's out; a step then has one in the run directory, which all of its nodes see.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,6 +21,10 @@ LAUNCH__NAME=$1
 shift
 if read -r LAUNCH__STAT </proc/$$/stat && read -r LAUNCH__HOST </proc/sys/kernel/hostname; then
     echo "$LAUNCH__STAT" >"${0%/*}/../pids/$LAUNCH__NAME.$LAUNCH__HOST.$$" || :
+fi 2>/dev/null
+# Where the home cannot be written to there is one beside pids.
+if [ ! -w "$HOME" ] && mkdir -p "${0%/*}/../home/$LAUNCH__NAME"; then
+    HOME=$(cd "${0%/*}/../home/$LAUNCH__NAME" && pwd) && export HOME
 fi 2>/dev/null
 exec "$@"
 """

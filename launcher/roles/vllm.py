@@ -60,7 +60,7 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
             found[RPC] = Port(base=8400)
         if nodes > 1 and not sizes.external and (sizes.data == 1 or sizes.world > role.gpus // nodes):
             found[MASTER] = Port(base=29501)
-        if nodes == 1:
+        if nodes == 1 and (servers == ranks or given.on("enable-expert-parallel")):
             found[SCAN] = Port(base=20000, step=STRIDE, span=min(STRIDE * servers, _MOST))
         return {**found, **role.manifest.ports}
 

@@ -5,8 +5,10 @@ an API is `--headless`; it must be so exactly where load is balanced neither by 
 by rank (`--data-parallel-rank`), and a start rank without `--headless` means hybrid. Ranks larger than a node are one
 group of all nodes (`--nnodes`, `--node-rank`, `--master-addr`). With `--grpc` a server speaks gRPC on `--port` in the
 place of HTTP: no `/health`, no `/metrics`. `VLLM_PORT` is where a search for free ports begins: servers on one node
-need their own, and those of several nodes none (they agree on ports otherwise). `VLLM_HOST_IP` is the address that
-other nodes are told.
+need their own, and those of several nodes none (they agree on ports otherwise). Nor do several ranks of one server that
+share no experts: each is a process that searches for itself, all at once from the same port, and lets go of what it
+finds until it is used seconds later (0.20 `v1/executor/multiproc_executor.py:127`, `v1/engine/core.py:1099`; 0.33 has
+a file in its place). `VLLM_HOST_IP` is the address that other nodes are told.
 """
 
 from collections.abc import Iterator

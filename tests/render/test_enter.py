@@ -23,10 +23,10 @@ SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     for file in FILES:
-        path = tmp_path / file.path
-        path.parent.mkdir(exist_ok=True)
+        path = tmp_path / "run" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text or "")
-    return tmp_path
+    return tmp_path / "run"
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
@@ -51,6 +51,28 @@ def test_a_folder_that_cannot_be_written_keeps_no_role_from_starting(shell, run)
     shutil.rmtree(run / PIDS)
     done = subprocess.run([*shell, run / ENTER, "w", "echo", "on"], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("on\n", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("kept", "name"), [("own", "own"), ("nosuch", "run/home/worker-0"), (None, "run/home/worker-0")]
+)
+def test_a_home_that_cannot_be_written_to_gives_way(shell, kept, name, run, tmp_path):
+    (tmp_path / "own").mkdir()
+    environment = {"PATH": os.environ["PATH"]} | ({} if kept is None else {"HOME": str(tmp_path / kept)})
+    words = [*shell, run / ENTER, "worker-0", sys.executable, "-c", SHOW]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    home = Path(json.loads(done.stdout)[1]["HOME"])
+    assert home == tmp_path / name
+    assert home.is_dir()
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_without_room_for_a_home_it_stays_as_it_was(shell, run):
+    (run / "home").write_text("in the way")
+    words = [*shell, run / ENTER, "worker-0", "printenv", "HOME"]
+    done = subprocess.run(words, env={**os.environ, "HOME": "/nosuch"}, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("/nosuch\n", "")
 
 
 NAMES = st.sampled_from(["name", "stat", "host", "line", "x", "HOST", "LAUNCH_NAME", "STAT", "_X"])

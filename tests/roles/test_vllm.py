@@ -64,8 +64,24 @@ def test_nixl_is_told_an_address_that_others_reach_and_a_port_for_each_rank() ->
     assert json.loads(said(first)["kv-transfer-config"]) == {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
     assert [step.env["VLLM_NIXL_SIDE_CHANNEL_PORT"] for step in (first, second)] == ["5400", "5402"]
     assert {step.env["VLLM_NIXL_SIDE_CHANNEL_HOST"] for step in (first, second)} == {ref("ip", 0)}
-    assert [step.env["VLLM_PORT"] for step in (first, second)] == ["20000", "20050"]
     assert {each.handoff for each in found.endpoints} == {"kv_transfer_params"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (size(2), ["20000", "20050"]),
+        (size(1, 2, **{"enable-expert-parallel": True}), ["20000", "20050"]),
+        (size(1, 2, **{"data-parallel-external-lb": True}), ["20000", "20050", "20100", "20150"]),
+        # Each rank would search from there, at the same moment.
+        (size(1, 2), [None, None]),
+    ],
+    ids=["tensor", "experts", "servers", "dense-ranks"],
+)
+def test_servers_on_a_node_search_for_ports_apart(flags: dict[str, Any], expected: list[str | None]) -> None:
+    workers = [step for step in planned(flags=flags, gpus=2, replicas=2).steps if step.role == "worker"]
+    assert {step.nodes for step in workers} == {(0,)}
+    assert [step.env.get("VLLM_PORT") for step in workers] == expected
 
 
 def test_a_connector_inside_another_gets_its_ports_too() -> None:

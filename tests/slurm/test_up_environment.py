@@ -74,7 +74,9 @@ def test_values_arrive_to_the_byte_and_secrets_stand_nowhere(site: Site) -> None
     assert not {"LEAK", "MY_OTHER", "LC_ALL"} & found.keys()
     assert found.get("LD_LIBRARY_PATH") in (None, "/.singularity.d/libs")
     assert (found["LANG"], found.get("SLURM_NTASKS")) == ("de_DE.UTF-8", "1" if pyxis else None)
-    assert found["HOME"] != "/evil"
+    # Its root is read-only.
+    assert found["HOME"] == "/launch/home/worker-0"
+    assert (run.path / "home" / "worker-0").stat().st_uid == run.path.stat().st_uid
     assert not [name for name in found if name.startswith(("LAUNCH__", "PYXIS_", "SBATCH_"))]
     if pyxis:
         assert found["KEPT"] == "from-image"
