@@ -113,6 +113,7 @@ AUDITED = (
     "image-unseen",
     "image-of-other-nodes",
     "image-lacks-program",
+    "image-lacks-package",
     "image-version",
     "driver-refused",
     "image-moved",

@@ -7,7 +7,6 @@ from launcher.checks import bootstrap, images, locks, model, site, sources
 from launcher.checks.remedy import remedy, unknown
 from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
-from launcher.model.given import Given
 from launcher.model.job import Job, Role, table
 from launcher.plan.step import Plan, Step
 from launcher.run.script import bind, ref
@@ -165,6 +164,7 @@ AUDITS: Mapping[str, Audit] = {
     "image-unseen": images.image_unseen,
     "image-of-other-nodes": images.image_of_other_nodes,
     "image-lacks-program": images.image_lacks_program,
+    "image-lacks-package": images.image_lacks_package,
     "image-version": images.image_version,
     "driver-refused": images.driver_refused,
     "image-moved": locks.image_moved,
@@ -262,9 +262,7 @@ def _programs(step: Step, role: Role) -> Iterator[Program | Module]:
         yield Program("bash", first)
     if step.words[1:2] == ("-m",) and len(step.words) > 2:
         yield Module(step.words[0], step.words[2])
-    for taker, modules in role.manifest.program.modules.items():
-        if role.kv_events if taker == "kv_events" else Given(role).on(taker):
-            yield from (Module(step.words[0], name, distribution) for name, distribution in modules.items())
+    yield from (Module(step.words[0], name, distribution) for name, distribution in images.imported(role).items())
 
 
 def _syntax(facts: Facts, text: str, place: Place) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from launcher.images.require import cuda, required, unmet
 from launcher.model.cluster import Cluster
 from launcher.model.cluster import Image as Alias
 from launcher.model.facts import Answer, Facts, Header, Image, Tag
+from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.option import queued
 from launcher.plan.step import Plan
@@ -119,6 +120,37 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | F
 
 
 @once
+def image_lacks_package(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
+    """An image has no Python package that a role imports
+
+    What pip installs leaves a folder in the image (`.dist-info`), which is looked for where images have such; the
+    simulated engine imports packages to speak gRPC and to publish KV events (`--simulate`). Where the image has none
+    of pip's folders there, its Python may be elsewhere, and this is a warning. A preamble may install what is missing.
+    """
+    for use in uses(job, plan, facts):
+        if use.image is None or use.image.programs is None or use.role.setup is not None:
+            continue
+        there = {name for name, _ in use.image.versions}
+        lacking = [name for name in imported(use.role).values() if name not in there]
+        for name in lacking:
+            message = f"the image of {ROLES} has no Python package `{name}`"
+            words = f"python3 -m pip install {' '.join(lacking)}"
+            advice = f'`setup = "{words}"` in the role, or another image'
+            yield _finding("image-lacks-package", use, message, advice, Severity.ERROR if there else Severity.WARNING)
+
+
+def imported(role: Role) -> Mapping[str, str]:
+    """Modules that the role's program imports for what it is told to do → what pip calls them."""
+    given = Given(role)
+    return {
+        name: distribution
+        for taker, modules in role.manifest.program.modules.items()
+        if (role.kv_events if taker == "kv_events" else given.on(taker))
+        for name, distribution in modules.items()
+    }
+
+
+@once
 def image_version(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image has another version of the role's program than is said
 
@@ -173,8 +205,10 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
             continue
         programs, packages = needs.setdefault(role.reference, ({}, {}))
         programs.update(dict.fromkeys(_programs(role, step.words)))
-        name = distribution(role)
+        name, modules = distribution(role), imported(role)
         packages.update({name: None} if name else {})
+        # Whatever Python an image has, its pip tells where packages are.
+        packages.update(dict.fromkeys((*modules.values(), "pip") if modules else ()))
     found = {}
     for text, (programs, packages) in needs.items():
         question = about(text, job.cluster, tuple(sorted(programs)), tuple(sorted(packages)))

@@ -63,9 +63,21 @@ def patterns(programs: Iterable[str], packages: Iterable[str], path: Sequence[st
     # `python3` is often a link to `python3.12` beside it.
     found += [f"{folder}/python3.*" for folder in folders]
     found += [name.lstrip("/") for name in wanted if name.startswith("/")]
-    names = [re.sub(r"[-_.]+", "_", name) for name in packages]
-    found += [f"{folder}/{name}-*.dist-info/METADATA" for folder in PACKAGES for name in names]
+    found += _installed(PACKAGES, packages)
     return (*found, *TEXTS, "lib64/ld-linux-*", "lib/ld-linux-*", "usr/lib64/ld-linux-*", "usr/lib/ld-linux-*")
+
+
+def elsewhere(folders: Iterable[str], programs: Sequence[str], packages: Sequence[str]) -> tuple[str, ...]:
+    """The words for folders of an image's PATH that are in none of the usual places, and for environments there."""
+    bare = [folder.strip("/") for folder in folders]
+    found = [f"{folder}/{name}" for folder in bare for name in programs]
+    roots = [f"{folder.removesuffix('/bin')}/lib/python3*/site-packages" for folder in bare if folder.endswith("/bin")]
+    return (*found, *_installed(roots, packages))
+
+
+def _installed(folders: Iterable[str], packages: Iterable[str]) -> list[str]:
+    names = [re.sub(r"[-_.]+", "_", name) for name in packages]
+    return [f"{folder}/{name}-*.dist-info/METADATA" for folder in folders for name in names]
 
 
 def members(listing: str) -> Iterator[Member]:

@@ -41,6 +41,7 @@ def no(fault: str) -> Answer:
 
 CODES = {
     *("image-absent", "image-unseen", "image-of-other-nodes", "image-lacks-program", "image-version"),
+    "image-lacks-package",
     "driver-refused",
 }
 APPTAINER = {**SITE, "runtime": "apptainer"}
@@ -82,6 +83,35 @@ ROWS: list[tuple[Answer, dict[str, Any], list[str]]] = [
         ["error image-lacks-program the image of role `worker` has no program `python3`"],
     ),
     (image(programs=()), {"setup": "apt-get install python3"}, []),
+    (
+        image(versions=(("pip", "25.0"), ("smg-grpc-proto", "0.4.28"))),
+        {"flags": {"grpc": True}},
+        ["error image-lacks-package the image of role `worker` has no Python package `grpcio-health-checking`"],
+    ),
+    (
+        image(versions=(("sim", "0.1.0"),)),
+        {"kv_events": True},
+        [
+            "error image-lacks-package the image of role `worker` has no Python package `pyzmq`",
+            "error image-lacks-package the image of role `worker` has no Python package `msgspec`",
+        ],
+    ),
+    (
+        image(versions=(("pyzmq", "27.0"),)),
+        {"kv_events": True},
+        ["error image-lacks-package the image of role `worker` has no Python package `msgspec`"],
+    ),
+    (
+        image(),
+        {"flags": {"grpc": True}},
+        [
+            "warning image-lacks-package the image of role `worker` has no Python package `smg-grpc-proto`",
+            "warning image-lacks-package the image of role `worker` has no Python package `grpcio-health-checking`",
+        ],
+    ),
+    (image(versions=(("pip", "25.0"),)), {"flags": {"grpc": False}}, []),
+    (image(versions=(("pip", "25.0"),)), {"flags": {"grpc": True}, "setup": "pip install x"}, []),
+    (image(programs=None), {"flags": {"grpc": True}}, []),
     (
         image(versions=(("sim", "0.2.0"),)),
         {"version": "0.1.0"},
@@ -201,3 +231,18 @@ def test_a_file_that_only_nodes_see_is_asked_about_there() -> None:
     job = jobs.job(jobs.role("worker", reference="/raid/x.sqsh", image="engine"), on=jobs.cluster(**site))
     asked = questions(job, plan(job, jobs.adapters()))
     assert asked == {"/raid/x.sqsh": Header("/raid/x.sqsh", compute=("--partition=gpu", "--account=team"))}
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [
+        ({}, ("sim",)),
+        ({"flags": {"grpc": True}}, ("grpcio-health-checking", "pip", "sim", "smg-grpc-proto")),
+        ({"kv_events": True}, ("msgspec", "pip", "pyzmq", "sim")),
+    ],
+)
+def test_packages_are_asked_for_where_the_role_imports_them(fields: dict[str, Any], asked: tuple[str, ...]) -> None:
+    worker = jobs.role("worker", reference=REFERENCE, image="engine", **fields)
+    job = jobs.job(worker, on=jobs.cluster(**SITE))
+    (question,) = questions(job, plan(job, jobs.adapters())).values()
+    assert question.packages == asked

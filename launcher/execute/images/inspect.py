@@ -63,7 +63,7 @@ def inspect(world: World, path: Path, programs: Sequence[str] = (), packages: Se
         return Image(whole.size, arch=whole.header.arch, env=told.env if told else (), mtime=whole.mtime)
     outside = [folder for folder in _path(env) if folder.strip("/") not in look.FOLDERS]
     if outside:
-        again = _listed(world, whole, [f"{folder.strip('/')}/{name}" for folder in outside for name in wanted])
+        again = _listed(world, whole, look.elsewhere(outside, wanted, packages))
         listed = [*listed, *(again or ())]
     found = look.programs(listed, wanted)
     return Image(

@@ -74,6 +74,19 @@ def test_versions_by_what_pip_leaves() -> None:
     assert found.programs == ("python3",)
 
 
+def test_packages_of_an_environment_that_the_images_path_names(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    installed = root / "app/.venv/lib/python3.12/site-packages"
+    for name in ("smg_grpc_proto-0.4.28", "pyzmq-27.0.1"):
+        (installed / f"{name}.dist-info").mkdir(parents=True)
+        (installed / f"{name}.dist-info/METADATA").touch()
+    (root / "etc").mkdir()
+    (root / "etc/environment").write_text("PATH=/app/.venv/bin:/usr/bin:/bin\n", encoding="utf-8")
+    subprocess.run(["mksquashfs", root, tmp_path / "a.sqsh", "-no-progress", "-quiet"], check=True)
+    found = inspect(Real(), tmp_path / "a.sqsh", ("python3",), ("grpcio-health-checking", "pyzmq", "smg-grpc-proto"))
+    assert found.versions == (("pyzmq", "27.0.1"), ("smg-grpc-proto", "0.4.28"))
+
+
 def test_an_image_without_a_shell() -> None:
     found = inspect(Real(), image.squashfs(image.SHELLESS), ("sh", "env"))
     assert (found.shell, found.programs) == (False, ())
