@@ -72,7 +72,9 @@ class Engine(Adapter):
     def arithmetic(self, job: Job, role: Role) -> Iterator[Diagnostic]:
         """Findings of sizes that do not come to the replica's GPUs."""
         given = self.given(role)
-        named = (name for name in self.sizes if given.key(name) is not None)
+        named = [name for name in self.sizes if given.key(name) is not None]
+        if any(type(given.value(name)) is not int for name in named):
+            return  # no number is a finding already, and what it would come to nobody knows
         said = {given.key(name) or name: (given.number(name), given.at(name)) for name in named}
         yield from ranks_not_gpus(job, role, said, self.sizes, self.gpus(given))
 
