@@ -1,15 +1,17 @@
 """vLLM: `vllm serve`, one server a replica, a node or a data-parallel rank."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
 from launcher.roles.base import Endpoint, Net, Replica, Task, listened
+from launcher.roles.base import nodes as nodes_of
 from launcher.roles.command import flags, program
 from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
-from launcher.roles.ranks import Server, misfit
+from launcher.roles.ranks import Server, Shape, formation, misfit
 from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, SCALE_OUT, TRANSFER, connectors, kinds, published, transfer
 from launcher.roles.vllm_replica import (
     BOOTSTRAP,
@@ -31,6 +33,13 @@ from launcher.text.diagnostic import Diagnostic
 _MOST = 1000
 """As many ports as one may span."""
 
+SERVING = ("grpc", "api-server-count")
+"""What only a server with an API is told: with `--grpc` vLLM does not read `--headless`, and with API servers beside it
+it ends (0.32 `entrypoints/cli/serve.py`).
+"""
+EXECUTOR, BACKEND = "distributed-executor-backend", "data-parallel-backend"
+_EXECUTORS = (None, "mp", "uni", "external_launcher")
+
 
 class Vllm(Engine):
     """Endpoints and steps follow from the formation of a replica's servers."""
@@ -42,6 +51,14 @@ class Vllm(Engine):
         "too-many-ranks": """A replica has more data-parallel ranks than it can have ports
 
 Every rank listens on ports of its own, and of each kind a replica has at most 1000.""",
+        "spread-by-another": """Two would spread vLLM's ranks over nodes
+
+The launcher starts a server on each node of a replica, or for each rank. Ray would do that itself, and there is none:
+vLLM ends where it is told of both (0.32 `engine/arg_utils.py:2349`, `config/parallel.py:1084`), or waits for ever.
+
+    [roles.worker]
+    gpus = 16                              # two nodes
+    flags = { tensor-parallel-size = 16 }""",
     }
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
@@ -94,7 +111,7 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
         )
 
     def files(self, role: Role, net: Net) -> Iterator[File]:
-        yield from file(role)
+        yield from file(_told(role))
 
     def tasks(self, replica: Replica, net: Net) -> tuple[Task, ...]:
         servers = Servers(replica)
@@ -110,14 +127,41 @@ Every rank listens on ports of its own, and of each kind a replica has at most 1
         if sizes.data > _MOST:
             message = f"{sizes.data} data-parallel ranks in a replica are too many"
             yield Diagnostic("too-many-ranks", message, role.place(*given.at(DATA)), help=f"use at most {_MOST}")
+        yield from _spread(job, role, given, sizes)
         if role.kv is not None and given.table(TRANSFER):
             yield twice(role, given.at(TRANSFER), TRANSFER)
         if role.kv_events and given.table(EVENTS):
             yield events_twice(role, given.at(EVENTS), EVENTS)
 
 
+def _spread(job: Job, role: Role, given: Given, sizes: Shape) -> Iterator[Diagnostic]:
+    """Findings of who else would start servers, where a replica has several."""
+    if role.gpus != sizes.gpus:
+        return
+    count = nodes_of(role, job.cluster.node.gpus)
+    formed = formation(sizes, count, tuple(range(role.gpus // count)), spread=job.router.manifest.urls == "node")
+    refused = {
+        EXECUTOR: formed.balance == "nodes" and given.value(EXECUTOR) not in _EXECUTORS,
+        BACKEND: len(formed.servers) > 1 and given.value(BACKEND) not in (None, "mp"),
+    }
+    for name in (name for name, refuses in refused.items() if refuses):
+        message = f"the launcher starts the servers of `{role.name}`, not `{given.value(name)}`"
+        yield Diagnostic("spread-by-another", message, role.place(*given.at(name)), help="use `mp`, or take it out")
+
+
+def _told(role: Role, api: bool = True) -> Role:
+    """The role as a server is told of it: the file, which all read, has nothing that is for those with an API alone."""
+    given = Given(role)
+    keys = {key: given.value(key) for name in SERVING if (key := given.key(name)) is not None}
+    flags = {**{key: value for key, value in keys.items() if key not in role.flags}, **role.flags}
+    if not api:
+        flags = {key: value for key, value in flags.items() if key not in keys}
+    return replace(role, flags=flags, config={key: role.config[key] for key in role.config if key not in keys})
+
+
 def _task(servers: Servers, server: Server, net: Net) -> Task:
     replica = servers.replica
+    told = _told(replica.role, server.api)
     ports = servers.ports(server)
     endpoint = net.endpoint(servers.name(server)) if server.api else None
     host = listened(endpoint, servers.ip(server))
@@ -125,13 +169,13 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
     words = (
         *program(replica, net, server.node),
         *(() if net.model is None else (net.model,)),
-        *configured(replica.role),
+        *configured(told),
         f"--served-model-name={net.served_name}",
         *api,
         *servers.balanced(server),
-        *transfer(replica.role),
+        *transfer(told),
         *_published(servers, server, net, endpoint),
-        *flags(replica.role),
+        *flags(told),
     )
     return Task(
         words,

@@ -9,6 +9,7 @@ from launcher.checks import check
 from launcher.model.catalogue import Catalogue, load
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
+from launcher.roles.vllm import SERVING
 from launcher.run.script import ref, shown
 from launcher.text.diagnostic import errors
 from tests.jobs import ROOT, adapters, job, role, router, site
@@ -110,6 +111,22 @@ def test_grpc_takes_the_place_of_http() -> None:
     words = found.steps[2].words
     # No port behind a prefill URL: nothing listens there.
     assert words[words.index("--prefill") + 2] == "--decode"
+
+
+@pytest.mark.parametrize("table", ["flags", "config"])
+@pytest.mark.parametrize("sizes", [size(1, 8), size(8)])
+@pytest.mark.parametrize("serving", [{"grpc": True}, {"api_server_count": 2}])
+def test_what_only_a_server_with_an_api_may_have_others_are_not_told(
+    table: str, sizes: dict[str, Any], serving: dict[str, Any]
+) -> None:
+    fields: dict[str, Any] = {"flags": sizes, table: {**serving, **(sizes if table == "flags" else {"seed": 1})}}
+    found = planned(kind="smg", gpus=8, **fields)
+    leader, follower, _ = found.steps
+    (name,) = (key.replace("_", "-") for key in serving)
+    assert name in said(leader)
+    assert not set(said(follower)) & {*SERVING}
+    files = [file.data for file in found.files if file.path == "config/worker.yaml"]
+    assert files == ([{"seed": 1}] if table == "config" else [])
 
 
 @pytest.mark.parametrize("external", [False, True])

@@ -64,12 +64,17 @@ def vllm_headless(case: Case) -> Iterator[Diagnostic]:
     """A headless vLLM server has no API servers
 
     `headless` starts engines alone, on a node beside that of the API server: `api-server-count` above 0 ends it,
-    and so does a node without ranks. Source: vLLM 0.33 `entrypoints/cli/serve.py:63-75,185-210`; 0.11 on.
+    and so does a node without ranks. With `api-server-count` below 1 a server is headless, and nobody can ask it.
+    Source: vLLM 0.33 `entrypoints/cli/serve.py:63-75,185-210`; 0.11 on.
 
         flags = { headless = true, api-server-count = 2 }
     """
     for one in said(case, VLLM):
+        count = one.number("api-server-count")
         if not one.on("headless"):
+            if count < 1:
+                message = f"with {count} API servers nobody can ask this one"
+                yield one.finding(code(vllm_headless), message, "api-server-count", "use 1 or more, or take it out")
             continue
         if one.number("api-server-count", 0) > 0:
             message = "a headless server has no API servers, not " + str(one.number("api-server-count"))
