@@ -81,14 +81,15 @@ RECIPES = {
     "smg-trtllm": {("worker-0", 0)},
     "vllm-router-nodes": {("worker-0" + "-rank1" * (rank > 3), rank) for rank in range(8)},
     "smg-vllm-nodes": {("worker-0", rank) for rank in range(16)},
+    "sglang-router": {("worker-0", 0), ("worker-1", 0)},
     "sglang-router-pd": {("decode-0", rank) for rank in range(8)},
 }
 HERE = {
-    "sglang-router-pd": ("--set", f"router.image={environment('sglang-router')}"),
+    **dict.fromkeys(("sglang-router", "sglang-router-pd"), ("--set", f"router.image={environment('sglang-router')}")),
     "smg-sglang-pd": tuple(word for key in ("setup", "version", "env_from") for word in ("--unset", f"router.{key}")),
 }
 """What the routers need on this machine, where there are no images."""
-NAMES = {"smg-sglang": "qwen", "smg-sglang-pd": "qwen", "smg-trtllm": "dsv4-pro"}
+NAMES = {**dict.fromkeys(("smg-sglang", "smg-sglang-pd", "sglang-router"), "qwen"), "smg-trtllm": "dsv4-pro"}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -101,6 +102,13 @@ def test_recipes(deployment: Deployment, recipe: str) -> None:
     if "-pd" in recipe:
         found = [part(deployment, model) for _ in range(4)]
         assert all(each["handed_over"] and not each["recomputed"] for each in found)
+    down(deployment)
+
+
+def test_without_a_router_the_first_of_a_replica_s_nodes_answers(deployment: Deployment) -> None:
+    rehearse(deployment, "vllm-nodes")
+    assert part(deployment, DEEPSEEK)["worker"] == "worker-0"
+    assert {path.stem for path in (deployment.run / "logs").glob("worker-*")} == {"worker-0", "worker-0-rank1"}
     down(deployment)
 
 
