@@ -20,7 +20,7 @@ class LockedImage(Table):
     """`[[image]]`: one alias of one cluster, for nodes of one architecture."""
 
     cluster: Name = Field(description="the cluster")
-    alias: Name = Field(description="name of the image in recipes")
+    alias: str = Field(min_length=1, description="name of the image in recipes")
     arch: Literal["x86_64", "aarch64"] = Field(description="of the nodes")
     reference: str = Field(min_length=1, description="what the alias meant")
     digest: Digest | None = Field(default=None, description="what the reference named: of an index, or a manifest")

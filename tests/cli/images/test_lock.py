@@ -206,6 +206,14 @@ def test_what_is_not_looked_into_is_said(launch: Program, served: Served) -> Non
     assert "no programs" not in lock(launch, "lock")[2]
 
 
+def test_an_alias_of_any_letters(launch: Program) -> None:
+    """As the cluster file takes it."""
+    site(launch, f"{launch.home}/tiny.sqsh")
+    path = launch.home / "site.toml"
+    path.write_text(path.read_text().replace("engine =", '"wörld of x" ='))
+    assert [lock(launch, word)[0] for word in ("lock", "verify", "diff", "ls")] == [0] * 4
+
+
 def test_what_cannot_be_locked(launch: Program, served: Served) -> None:
     site(launch, f"{served.host}/l/engine:9")
     status, _, err = lock(launch, "lock")
