@@ -198,7 +198,7 @@ def workplace(world: World, store: Store | None) -> Iterator[Path]:
     One that a killed build left is taken away by `prune`: nobody holds its lock. Raises Failure where it is full.
     """
     if store is not None:
-        store.folder.mkdir(parents=True, exist_ok=True)
+        store.begin()
     folder = store.folder if store else Path(tempfile.gettempdir())
     advice = store.advice if store else "`TMPDIR` names a folder with more room, or `--store FOLDER`"
     with (

@@ -4,6 +4,7 @@
 with a dot in front and is taken up again by the next who wants the image.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launcher.execute.folder import exists
 from launcher.execute.held import Held, held
 from launcher.execute.images import inspect
 from launcher.execute.images.built import Built
@@ -98,7 +100,7 @@ class Store:
         `make` is given the descriptor of the lock. Raises Failure and OSError.
         """
         if not good(path):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.begin()
             lock = path.with_name(f".{path.stem}.lock")
             try:
                 with filling(self.folder, self.advice), held(self.world, lock, what, PATIENCE, self.told) as handle:
@@ -107,6 +109,16 @@ class Store:
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
+
+    def begin(self) -> None:
+        """Makes the folder where there is none. Raises OSError."""
+        if not self._there():
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _there(self) -> bool:
+        if exists(self.folder) and not self.folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.folder))
+        return self.folder.is_dir()
 
     def take(self, wanted: Reference, built: Built) -> Path:
         """The path of an image that was built here, called `wanted`. Raises Failure and OSError."""
@@ -152,14 +164,14 @@ class Store:
         room(self.folder, wanted, f"`{path.name}`")
 
     def all(self) -> Iterator[Stored]:
-        """Every image file of the store, by name."""
-        for path in sorted(self.folder.glob("*.s*")) if self.folder.is_dir() else ():
+        """Every image file of the store, by name. Raises OSError for a folder that is none."""
+        for path in sorted(self.folder.glob("*.s*")) if self._there() else ():
             if path.suffix in (".sqsh", ".sif") and not path.name.startswith("."):
                 yield Stored(path, facts(path))
 
     def left(self) -> Iterator[Path]:
         """What imports that ended badly left, and nobody works on."""
-        for path in sorted(self.folder.glob(".*")) if self.folder.is_dir() else ():
+        for path in sorted(self.folder.glob(".*")) if self._there() else ():
             if path.suffix in (".part", ".layers", ".bake"):
                 yield path
 

@@ -52,6 +52,20 @@ def test_ensure_for_scripts(launch: Program, served: Served) -> None:
     assert launch("images", "ensure", "i0", "--cluster", "gb300").returncode == 2
 
 
+def test_a_store_that_is_no_folder(launch: Program) -> None:
+    (launch.home / "file").write_bytes(b"")
+    (launch.home / "link").symlink_to("nowhere")
+    (launch.home / "real").mkdir()
+    (launch.home / "good").symlink_to("real")
+    for store in ("file", "file/below", "link"):
+        for words in (["ensure", "i0"], ["du"], ["prune", "--max-size", "1M"]):
+            status, out, err = images(launch, *words, "--store", store)
+            assert (status, out) == (0 if words != ["ensure", "i0"] and store == "file/below" else 1, "")
+            assert status == 0 or f"{store}`: not a directory" in err
+    status, path, _ = images(launch, "ensure", "i0", "--store", "good", "--print-path")
+    assert (status, Path(path.strip()).parent) == (0, launch.home / "good")
+
+
 def test_pull_goes_on_and_says_what_failed(launch: Program) -> None:
     status, out, _ = images(launch, "pull", "i0", "i1", "--dry-run")
     assert (status, out.count(" KiB"), list((launch.home / "store").glob("*"))) == (0, 2, [])
