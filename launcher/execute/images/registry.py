@@ -16,6 +16,9 @@ from launcher.images.reference import Reference
 from launcher.run import files
 
 ACCEPT = ", ".join((*oci.INDEXES, *oci.MANIFESTS))
+_NO_RANGE = 416
+"""The status of a server that has no such range, or will not give it."""
+
 
 T = TypeVar("T")
 
@@ -71,13 +74,17 @@ class Registry:
         """The bytes of a layer from `start` on, in pieces; nothing of them is checked. Raises Failure."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         with self.transport.asked(wanted, "GET", f"{wanted.repository}/blobs/{digest}", headers) as answer:
-            status = 200 if start and answer.status_code == 206 else answer.status_code
+            status = 200 if start and answer.status_code in (206, _NO_RANGE) else answer.status_code
             _judge(wanted, status, lambda: limited(wanted, answer), self._login(wanted))
-            if start and answer.status_code == 200:
-                yield _without(answer.iter_raw(), start)
-            else:
+            if not start or answer.status_code == 206:
                 yield answer.iter_raw()
 
+                return
+            if answer.status_code == 200:
+                yield _without(answer.iter_raw(), start)
+                return
+        with self.blob(wanted, digest) as pieces:
+            yield _without(pieces, start)
     def documents(self, wanted: Reference, remote: Remote) -> tuple[bytes, bytes]:
         """Manifest and configuration of an image, as the registry has them. Raises Failure."""
         manifest = self._document(wanted, remote.manifest.digest, "manifests")
