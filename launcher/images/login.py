@@ -18,8 +18,12 @@ from launcher.run.record import record
 _HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
 _HUB_MACHINES = ("auth.docker.io", "registry-1.docker.io", "docker.io")
 _MACHINES = {HUB: _HUB_MACHINES, "nvcr.io": ("nvcr.io", "authn.nvidia.com")}
-_ENTRY = re.compile(r"\b(machine|login|password)\s+(\S+)")
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
+_MACROS = re.compile(r"^[ \t]*macdef\b.*?(?:\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+_PATHS = ("", "/", "/v1", "/v1/", "/v2", "/v2/")
+"""What keys of old files have after the host, where Docker 20.10 looks at the host alone."""
 
 TOKEN_USER = "<token>"  # noqa: S105  (the name that credential helpers give)
 
@@ -83,7 +87,7 @@ def netrc(text: str, registry: str, user: str | None, variables: Mapping[str, st
     """
     wanted = _MACHINES.get(registry, (registry.partition(":")[0],))
     for machine, login, password in _machines(text):
-        if machine in wanted and (user is None or login == user):
+        if machine in ("", *wanted) and (user is None or login == user):
             if password.startswith(("$(", "`")):
                 raise ValueError(f"the password of `{machine}` in `{source}` is a command, which enroot alone runs")
             return Login(login, _expanded(password, variables), source)
@@ -96,14 +100,14 @@ def _keys(registry: str, repository: str) -> Iterator[str]:
         yield "/".join(parts[:length])
     names = _HUB_KEYS if registry == HUB else (registry,)
     for name in names:
-        yield from (name, f"https://{name}", f"http://{name}", f"https://{name}/v1/", f"https://{name}/v2/")
+        yield from (name, *(f"{scheme}://{name}{path}" for scheme in ("https", "http") for path in _PATHS))
 
 
 def _entry(entry: Mapping[str, Any], source: str) -> Login | None:
     user, password = str(entry.get("username") or ""), str(entry.get("password") or "")
     if isinstance(entry.get("auth"), str) and entry["auth"]:
         try:
-            text = base64.b64decode(entry["auth"], validate=True).decode("utf-8").rstrip("\0")
+            text = base64.b64decode("".join(entry["auth"].split()), validate=True).decode("utf-8").rstrip("\0")
         except (binascii.Error, ValueError):
             return None
         user, _, password = text.partition(":")
@@ -114,16 +118,18 @@ def _entry(entry: Mapping[str, Any], source: str) -> Login | None:
 
 
 def _machines(text: str) -> Iterator[tuple[str, str, str]]:
+    """(machine, login, password) of each entry, as curl 7.84 and later read them; the machine of `default` is empty."""
+    lines = _MACROS.sub("", text.replace("\r\n", "\n")).splitlines()
+    read = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    words = iter([plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in _WORD.findall(read)])
     found: dict[str, str] = {}
-    for line in text.splitlines():
-        if line.lstrip().startswith("#"):
-            continue
-        for key, value in _ENTRY.findall(line):
-            if key == "machine":
-                found = {}
-            found[key] = value
-            if key == "password" and "machine" in found:
-                yield found["machine"], found.get("login", ""), value
+    for word in words:
+        if word in ("machine", "default"):
+            found = {"machine": next(words, "") if word == "machine" else ""}
+        elif word in ("login", "password", "account"):
+            found[word] = next(words, "")
+        if word == "password" and "machine" in found:
+            yield found["machine"], found.get("login", ""), found[word]
 
 
 def _expanded(password: str, variables: Mapping[str, str]) -> str:

@@ -111,6 +111,9 @@ AUTH = base64.b64encode(b"ann:se:cret").decode()
         ({"auths": {"https://index.docker.io/v1/": {"auth": AUTH}}}, "docker.io", ("ann", "se:cret", False)),
         ({"auths": {"r.io": {"identitytoken": "t", "auth": AUTH}}}, "r.io", ("ann", "t", True)),
         ({"auths": {"r.io/team": {"auth": AUTH}, "r.io": {"username": "x", "password": "y"}}}, "r.io", None),
+        ({"auths": {"r.io": {"auth": f"{AUTH}\n"}}}, "r.io", ("ann", "se:cret", False)),
+        ({"auths": {"https://r.io/": {"auth": AUTH}}}, "r.io", ("ann", "se:cret", False)),
+        ({"auths": {"http://r.io/v2": {"auth": AUTH}}}, "r.io", ("ann", "se:cret", False)),
         ({"auths": {"r.io": {"auth": "%"}}}, "r.io", ()),
         ({"auths": {"r.io": {}}}, "r.io", ()),
         ({"auths": {"other.io": {"auth": AUTH}}}, "r.io", ()),
@@ -140,7 +143,14 @@ machine r.io login bob
 machine auth.docker.io login carl password p
 machine authn.nvidia.com login $oauthtoken password key
 machine c.io login d password $(secret)
+macdef init
+machine m.io login no password no
+bin
+
+machine m.io account x login "eve two" password "a \\"word\\" # b"
+machine n.io login nobody
 """
+DEFAULT = f"{NETRC}default login any password one\n"
 
 
 @pytest.mark.parametrize(
@@ -152,12 +162,19 @@ machine c.io login d password $(secret)
         ("r.io", "eve", None),
         ("docker.io", None, ("carl", "p")),
         ("nvcr.io", "$oauthtoken", ("$oauthtoken", "key")),
+        ("m.io", None, ("eve two", 'a "word" # b')),
+        ("n.io", None, None),
         ("x.io", None, None),
     ],
 )
 def test_logins_of_enroot(registry: str, user: str | None, found: tuple[str, str] | None) -> None:
     made = login.netrc(NETRC, registry, user, {"WORD": "open"}, "f")
     assert (made and (made.user, made.password)) == found
+
+
+def test_a_login_for_whatever_has_no_other() -> None:
+    found = {name: login.netrc(DEFAULT, name, None, {}, "f") for name in ("r.io", "n.io", "x.io")}
+    assert {name: made and made.user for name, made in found.items()} == {"r.io": "ann", "n.io": "any", "x.io": "any"}
 
 
 def test_a_password_that_is_a_command_is_not_run() -> None:

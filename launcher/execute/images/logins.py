@@ -19,15 +19,30 @@ from launcher.images.login import Login
 from launcher.images.reference import Reference
 from launcher.run import account
 
-_SECONDS = 10.0
+_NONE = "credentials not found"
+"""What a helper says that has no login for a registry (docker-credential-helpers 0.9, errors.go)."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Why a place where a login may be could not tell: `phrase` goes on a sentence, `advice` says where it is."""
+
+    phrase: str
+    advice: str
 
 
 @dataclass
 class Logins:
-    """Looks each registry up once."""
+    """Looks each registry up once; a credential helper is waited for `patience` seconds."""
 
     environ: Mapping[str, str]
+    patience: float = 10.0
     _found: dict[tuple[str, str, str | None], Login | None] = field(default_factory=dict)
+    _broken: dict[str, Broken] = field(default_factory=dict)
+
+    def broken(self, wanted: Reference) -> Broken | None:
+        """A credential helper of the registry's that failed: what is public is shown without its login."""
+        return self._broken.get(wanted.registry)
 
     def login(self, wanted: Reference) -> Login | None:
         """Who asks for an image; None for nobody in particular. Raises Failure for what is there and cannot be used."""
@@ -73,27 +88,38 @@ class Logins:
         named = login.helper(data, wanted.registry)
         if named is None:
             return None
-        program, server = f"docker-credential-{named[0]}", named[1]
+        program = f"docker-credential-{named[0]}"
+        said = self._asked(program, named[1])
+        if isinstance(said, Login):
+            return said
+        if said:
+            self._broken[wanted.registry] = Broken(said, f"`{path}` names it for `{wanted.registry}`")
+        return None
+
+    def _asked(self, program: str, server: str) -> Login | str:
+        """What a helper says; else why it does not, nothing where it has no login for this registry."""
         try:
             done = subprocess.run(
                 [program, "get"],
                 input=server.encode(),
                 capture_output=True,
-                timeout=_SECONDS,
+                timeout=self.patience,
                 env=dict(self.environ),
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            reason = "did not answer" if isinstance(error, subprocess.TimeoutExpired) else "cannot be run"
-            advice = f"`{path}` names it for `{wanted.registry}`"
-            raise Failure("denied", f"the credential helper `{program}` {reason}", advice) from error
+        except subprocess.TimeoutExpired:
+            return f"the credential helper `{program}` did not answer"
+        except OSError:
+            return f"the credential helper `{program}` cannot be run"
         if done.returncode != 0:
-            return None  # it has none for this registry
+            lines = (done.stdout or done.stderr).decode("utf-8", "replace").strip().splitlines()
+            last = lines[-1][:200] if lines else f"it ended with {done.returncode}"
+            return "" if _NONE in last else f"the credential helper `{program}` failed: {last}"
         try:
             said = json.loads(done.stdout)
             user, secret = str(said["Username"]), str(said["Secret"])
         except (ValueError, KeyError, TypeError):
-            raise Failure("denied", f"the credential helper `{program}` answers with no login") from None
+            return f"the credential helper `{program}` answers with no login"
         return Login(user, secret, program, token=user == login.TOKEN_USER)
 
     def _netrc(self, wanted: Reference) -> Login | None:

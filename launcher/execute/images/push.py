@@ -7,7 +7,8 @@ from pathlib import Path
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.logins import Logins
-from launcher.execute.images.transport import Answer, Limits, Transport, denied, host_of, limited
+from launcher.execute.images.transport import Answer, Limits, Transport
+from launcher.execute.images.unanswered import host_of, limited
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images import oci
@@ -64,7 +65,7 @@ class Push:
         if answer.status_code in fine:
             return
         if answer.status_code in (401, 403):
-            shown = denied(goal, self.transport.logins.login(goal))
+            shown = self.transport.denied(goal)
             raise Failure("denied", f"{shown.message}, or is not to be written by you", shown.advice)
         if answer.status_code == 429 or answer.status_code >= 500:
             raise limited(goal, answer)

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.transport import Transport, denied, host_of, limited
+from launcher.execute.images.transport import Transport
+from launcher.execute.images.unanswered import host_of, limited
 from launcher.images import oci
 from launcher.images.oci import Config, Manifest, Platform
 from launcher.images.reference import Reference
 from launcher.run import files
 
-ACCEPT = ", ".join((*oci.INDEXES, *oci.MANIFESTS))
 _NO_RANGE = 416
 """The status of a server that has no such range, or will not give it."""
 
+ACCEPT = ", ".join((*oci.INDEXES, *oci.MANIFESTS))
 
 T = TypeVar("T")
 
@@ -78,13 +79,13 @@ class Registry:
             _judge(wanted, status, lambda: limited(wanted, answer), self._login(wanted))
             if not start or answer.status_code == 206:
                 yield answer.iter_raw()
-
                 return
             if answer.status_code == 200:
                 yield _without(answer.iter_raw(), start)
                 return
         with self.blob(wanted, digest) as pieces:
             yield _without(pieces, start)
+
     def documents(self, wanted: Reference, remote: Remote) -> tuple[bytes, bytes]:
         """Manifest and configuration of an image, as the registry has them. Raises Failure."""
         manifest = self._document(wanted, remote.manifest.digest, "manifests")
@@ -112,7 +113,7 @@ class Registry:
         return oci.digest(answer.body)
 
     def _login(self, wanted: Reference) -> Callable[[], Failure]:
-        return lambda: denied(wanted, self.transport.logins.login(wanted))
+        return lambda: self.transport.denied(wanted)
 
     def _document(self, wanted: Reference, digest: str, kind: str) -> bytes:
         """A document by its digest, which is checked. The same one in two repositories is asked for once."""

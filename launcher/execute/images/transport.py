@@ -13,6 +13,7 @@ import httpx
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.hosts import certificates, loopback
 from launcher.execute.images.logins import Logins
+from launcher.execute.images.unanswered import denied, host_of, limited, unreachable
 from launcher.execute.world import World
 from launcher.images.challenge import Challenge, challenges
 from launcher.images.login import Login, basic
@@ -202,7 +203,7 @@ class Transport:
         finally:
             answer.close()
         if answer.status_code in (400, 401, 403):
-            raise denied(wanted, found)
+            raise self.denied(wanted)
         if answer.status_code in AGAIN:
             raise limited(wanted, answer)
         try:
@@ -244,6 +245,10 @@ class Transport:
     def _scope(self, wanted: Reference) -> str:
         return f"repository:{wanted.repository}:{self.actions}"
 
+    def denied(self, wanted: Reference) -> Failure:
+        """What is said of 401 and 403."""
+        return denied(wanted, self.logins.login(wanted), self.logins.broken(wanted))
+
     def scheme(self, host: str) -> str:
         """`http` for this machine and for registries that the cluster lists, else `https`."""
         return "http" if host in self.plain or loopback(host) else "https"
@@ -252,41 +257,3 @@ class Transport:
         """Closes all connections."""
         for client in self._clients.values():
             client.close()
-
-
-def host_of(wanted: Reference) -> str:
-    """The registry's host, for messages."""
-    return address(wanted.registry)
-
-
-def denied(wanted: Reference, found: Login | None) -> Failure:
-    """401 and 403: which login was shown, and that it does not do. Docker Hub and ghcr.io say no more of an absence."""
-    image = f"{wanted.registry}/{wanted.repository}"
-    if found is None:
-        message = f"`{host_of(wanted)}` shows `{image}` to nobody without a login: it is private, or does not exist"
-        return Failure("denied", message, "see the guide on registries for where logins are looked for")
-    return Failure("denied", f"`{host_of(wanted)}` does not show `{image}` to `{found.user}`, as {found.source} has it")
-
-
-def limited(wanted: Reference, answer: httpx.Response | Answer) -> Failure:
-    """429 and what is like it."""
-    if answer.status_code != 429:
-        message = f"`{host_of(wanted)}` answers {answer.status_code} again and again"
-        return Failure("unreachable", message, "try again later")
-    said = answer.headers.get("retry-after", "")
-    again = f"it says: in {said} s" if said.isdecimal() else "try again later"
-    left = answer.headers.get("ratelimit-limit", "").partition(";")[0]
-    limit = f" (its limit is {left})" if left else ""
-    advice = f"{again}; with a login, or from a mirror, more is allowed"
-    return Failure("limited", f"`{host_of(wanted)}` has been asked too often{limit}", advice)
-
-
-def unreachable(wanted: Reference, error: httpx.HTTPError) -> Failure:
-    """No answer, or one that broke off."""
-    host = host_of(wanted)
-    if isinstance(error, httpx.ConnectTimeout | httpx.ReadTimeout | httpx.PoolTimeout | httpx.WriteTimeout):
-        return Failure("unreachable", f"`{host}` does not answer", "try again later")
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.DecodingError):
-        return Failure("unreachable", f"`{host}` breaks its answer off", "try again later")
-    reason = str(error).lower() or type(error).__name__
-    return Failure("unreachable", f"`{host}` cannot be reached: {reason}", "does this machine reach it?")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -174,6 +175,18 @@ def test_what_fails_for_a_moment_is_tried_again(front: Proxy, pushed: Mapping[st
 def test_a_registry_that_says_no_digest(front: Proxy, pushed: Mapping[str, Any]) -> None:
     front.faults.append(Fault("HEAD", headers={"Docker-Content-Digest": ""}))
     assert client().digest(named(front.host, "t/both:1")) == pushed["both"]
+
+
+def test_the_host_that_failed_is_named(front: Proxy, served: Served, pushed: Mapping[str, Any]) -> None:
+    """It may be another than the registry: one that it sends on to, or its token server; or one that speaks no TLS."""
+    front.faults.append(Fault("GET .*/blobs/", status=307, headers={"Location": "http://127.0.0.1:1/blob"}))
+    with pytest.raises(Failure, match=r"^`127\.0\.0\.1:1` cannot be reached: ") as raised:
+        client().image(named(front.host, "t/both:1"), "x86_64")
+    assert raised.value.kind == "unreachable"
+    name = f"{socket.gethostname()}:{served.host.partition(':')[2]}"
+    with pytest.raises(Failure, match=f"^`{name}` cannot be reached: ") as raised:
+        client().image(named(name, "t/both:1"), "x86_64")
+    assert (raised.value.kind, f'`plain_http = ["{name}"]`' in str(raised.value.advice)) == ("unreachable", True)
 
 
 def test_a_platform_that_is_not_there(served: Served) -> None:
