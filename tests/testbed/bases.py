@@ -13,12 +13,20 @@ from tests.testbed.registry import Served
 PYTHON = Image("python_base", python=True, distributions=("pip",))
 """A shell, Python and pip: what Docker Hub's `python:3.12-slim` is to the definitions that are shipped."""
 
+DEBIAN = Image("debian_base")
+"""A shell: what Docker Hub's `debian:bookworm-slim` is to them."""
+
+_LIBRARIES = (
+    *("libdl.so.2", "librt.so.1", "libpthread.so.0", "libm.so.6", "libgcc_s.so.1", "libutil.so.1"),
+    "libstdc++.so.6",  # of both images: apt of Debian 12 depends on it
+)
+
 PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
 
 
 def pushed(served: Served, which: Image, name: str = "base", tag: str = "1") -> str:
     """The image in the registry; its reference."""
-    layers = [layer(image.root(which)), *([libraries()] if which.python else [])]
+    layers = [layer(image.root(which)), *([libraries()] if which in (DEBIAN, PYTHON) else [])]
     # Without a line of history for each layer podman does not build upon it.
     history = ["made by hand"] * len(layers)
     made = oci.image(layers, config={"Env": [PATH]}, dialect="docker", history=history)
@@ -35,11 +43,11 @@ def layer(root: Path) -> bytes:
 
 
 def libraries() -> bytes:
-    """A layer with what every wheel may count on (PEP 600): our images have only what is in them needs."""
+    """A layer with what every wheel may count on (PEP 600), and Envoy does: our images have what is in them needs."""
     folder = next(Path("/usr/lib").glob("*-linux-gnu/libc.so.6")).parent
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as archive:
-        for name in ("libdl.so.2", "librt.so.1", "libpthread.so.0", "libm.so.6", "libgcc_s.so.1", "libutil.so.1"):
+        for name in _LIBRARIES:
             archive.add(folder / name, f"usr/lib/{folder.name}/{name}")
     return buffer.getvalue()
 

@@ -3,13 +3,10 @@
 import json
 import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from tests.cli.images.project import CONTAINERFILE, TOOL, Place
-from tests.testbed import bases
-from tests.testbed.bases import PYTHON
 
 
 def test_built_pushed_converted_and_locked(place: Place, host: str) -> None:
@@ -53,25 +50,6 @@ def test_a_step_that_fails_is_shown(place: Place, host: str) -> None:
     assert "nosuchprogram: not found\n" in err
     assert not (place.launch.home / "launch.lock").exists()
     assert list((place.launch.home / "store").iterdir()) == []
-
-
-def test_one_of_ours(place: Place, host: str) -> None:
-    """The shipped `sim`, upon a Python of ours and from wheels, built and pushed."""
-    place.env = {"DOCKER_HOST": host}
-    place.site("", runtime="none", store=False)
-    base = bases.pushed(place.served, PYTHON, "python")
-    args = tomllib.loads((Path(__file__).parents[3] / "images" / "sim" / "image.toml").read_text())["args"]
-    wheels = bases.wheels(*(f"{name.removesuffix('_VERSION').lower()}=={value}" for name, value in args.items()))
-    ours = f"{place.served.host}/{place.launch.home.name}"
-    words = f"build sim --base {base} --wheels {wheels} --network none --push {ours} --json"
-    status, out, err = place.images(words)
-    assert status == 0, err
-    (made,) = json.loads(out)["images"]
-    assert (made["file"], made["builder"], made["programs"]) == (None, "docker", {})
-    target = f"docker://{ours}/sim:{made['key'][:12]}"
-    said = json.loads(subprocess.run(["skopeo", "inspect", "--tls-verify=false", target], capture_output=True).stdout)
-    assert (made["reference"], made["digest"]) == (target, said["Digest"])
-    assert said["Labels"]["org.opencontainers.image.title"] == "sim"
 
 
 WRONG = [
