@@ -14,7 +14,7 @@ from launcher.cli.guard import Failed, Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute.images import aliases, answers
 from launcher.execute.images.failure import CODES, EXITS, Failure
-from launcher.execute.images.make import Maker
+from launcher.execute.images.make import USUAL, Maker
 from launcher.execute.images.place import Job
 from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
@@ -58,7 +58,7 @@ def _maker(args: argparse.Namespace, found: Site, registry: Registry, terminal: 
     slurm = own is not None and own.work == "slurm"
     # The name tells one job from all others: it is cancelled by it.
     job = Job(world, found.cluster, f"launch-import-{os.getpid()}-{os.uname().nodename}") if slurm else None
-    return Maker(world, registry, own.compressor if own else "zstd", suffix, by, job, terminal.status)
+    return Maker(world, registry, own.compressor if own else USUAL, suffix, by, job, terminal.status)
 
 
 @contextmanager

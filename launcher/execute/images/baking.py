@@ -77,7 +77,7 @@ class Oven:
     def path(self, role: Role, text: str, setup: str) -> Path:
         """Where the image `text` with the preamble of that digest is, or will be. Raises Failure and OSError."""
         made = mark(self._identity(text), setup)
-        return self.store.folder / f"{role.image}-baked-{made}{self.store.maker.suffix}"
+        return self.store.place(f"{role.image}-baked", made)
 
     def bake(self, role: Role, text: str, setup: str, *, again: bool = False) -> Baked:
         """The image `text` with the role's preamble in it, made where it is not there.

@@ -24,6 +24,9 @@ from launcher.run import files
 BLOBS = sif.BLOBS
 """Where layers are, in the folder of a draft."""
 
+USUAL = "zstd"
+"""What files are compressed by where the cluster says nothing else."""
+
 By = Literal["layers", "enroot"]
 """What makes a `.sqsh` file."""
 
@@ -50,7 +53,7 @@ class Maker:
 
     world: World
     registry: Registry
-    compressor: str = "zstd"
+    compressor: str = USUAL
     suffix: Literal[".sqsh", ".sif"] = ".sqsh"
     by: By = "layers"
     job: Job | None = None

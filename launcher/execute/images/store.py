@@ -1,7 +1,8 @@
 """The store: image files by what they are made from, each made once, by one process, whole or not at all.
 
-`NAME-DIGEST.sqsh` is the image of that manifest, `NAME-DIGEST.json` what it came from. What is under way has names
-with a dot in front and is taken up again by the next who wants the image.
+`NAME-DIGEST.sqsh` is the image of that manifest (`NAME-DIGEST-lz4.sqsh` where nodes read no zstd), and a `.json` of its
+name says what it came from. What is under way has names with a dot in front and is taken up again by the next who wants
+the image.
 """
 
 import errno
@@ -19,7 +20,7 @@ from launcher.execute.images import inspect
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.locks import digest
-from launcher.execute.images.make import BLOBS, Draft, Maker
+from launcher.execute.images.make import BLOBS, USUAL, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
 from launcher.execute.images.room import filling, room
 from launcher.execute.told import Told, unheard
@@ -73,7 +74,13 @@ class Store:
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
         name = wanted.repository.rpartition("/")[2]
-        return self.folder / f"{name}-{remote.manifest.digest.removeprefix('sha256:')[:32]}{self.maker.suffix}"
+        return self.place(name, remote.manifest.digest.removeprefix("sha256:"))
+
+    def place(self, name: str, key: str) -> Path:
+        """Where a file of that key is; one of another compressor than most is another, for clusters that share us."""
+        packed = self.maker.compressor
+        other = f"-{packed}" if self.maker.suffix == ".sqsh" and packed != USUAL else ""
+        return self.folder / f"{name.replace('/', '-')}-{key[:32]}{other}{self.maker.suffix}"
 
     def holds(self, path: Path) -> bool:
         """Whether a file lies in the store, by whatever path it is named."""
@@ -136,7 +143,7 @@ class Store:
         self, name: str, key: str, known: Mapping[str, Any], make: Callable[[Path], None], *, again: bool = False
     ) -> Path:
         """The path of the file that `make` writes to where it is told, made where there is none of that key."""
-        path, done = self.folder / f"{name}-{key[:32]}{self.maker.suffix}", list[Path]()
+        path, done = self.place(name, key), list[Path]()
 
         def made(lock: int) -> None:
             part = path.with_name(f".{path.stem}.part")
