@@ -8,6 +8,7 @@ the image.
 import errno
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -209,6 +210,9 @@ class Store:
         blobs = layers / BLOBS
         come = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
         self.room(ROOM * remote.manifest.size - come, path)
+        if layers.exists() and not os.access(layers, os.W_OK | os.X_OK):
+            # Of somebody whose import died: it is theirs to take away.
+            layers.rename(layers.with_name(f".{path.stem}-{secrets.token_hex(4)}.layers"))
         layers.mkdir(exist_ok=True)
         known = _origin(wanted, remote)
         self.publish(part, path, {**known, **self.maker.make(Draft(wanted, remote, part, layers, lock))})

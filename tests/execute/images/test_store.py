@@ -117,16 +117,6 @@ def test_it_is_made_once(front: Proxy, made: Made, tmp_path: Path) -> None:
     assert (stored.facts["manifest"], stored.facts["arch"]) == (made.digest, "x86_64")
 
 
-def test_clusters_that_share_a_store_and_read_other_files(served: Served, made: Made, tmp_path: Path) -> None:
-    plain = store(tmp_path)
-    other = replace(plain, maker=replace(plain.maker, compressor="lz4"))
-    files = [each.ensure(named(served.host), "x86_64") for each in (plain, other, plain, other)]
-    assert files[:2] == files[2:]
-    assert [inspect.file(path).header.compressor for path in files[:2]] == ["zstd", "lz4"]
-    assert {each.facts["compressor"] for each in plain.all()} == {"lz4", "zstd"}
-    assert len({each.facts["manifest"] for each in plain.all()}) == 1
-
-
 def test_whoever_waits_is_told_for_whom(served: Served, made: Made, tmp_path: Path) -> None:
     said: list[str] = []
     waiting = store(tmp_path, said)
