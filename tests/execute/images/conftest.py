@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.execute.images.clients import OPEN
 from tests.testbed import registry
 from tests.testbed.registry import Served
 
@@ -27,3 +28,10 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def home(tmp_path: Path) -> Path:
     """A home folder without anybody's logins."""
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().transport.close()

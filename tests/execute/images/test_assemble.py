@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,8 @@ from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
 from launcher.execute.images.transport import Transport
 from launcher.execute.world import Real
-from launcher.images.reference import Reference, parse
+from launcher.images.reference import Reference
+from tests.execute.images.clients import client, named
 from tests.testbed import oci
 from tests.testbed.disk import disk, fill
 from tests.testbed.oci import Entry, folder, hard, symlink
@@ -30,17 +31,9 @@ Builder = Callable[..., Built]
 ARCHES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def named(text: str) -> Reference:
-    found = parse(text)
-    assert isinstance(found, Reference)
-    return found
-
-
 @pytest.fixture
-def asked() -> Iterator[Registry]:
-    made = Registry(Transport(Real(), Logins({})))
-    yield made
-    made.transport.close()
+def asked() -> Registry:
+    return client(Real({}))
 
 
 @pytest.fixture
@@ -57,7 +50,7 @@ def build(served: Served, asked: Registry, tmp_path: Path) -> Builder:
 
     def made(*copies: tuple[str, str, str], arch: str = "x86_64") -> Built:
         place = tmp_path / f"work{next(count)}"
-        wanted = named(f"{served.host}/a/base:1")
+        wanted = named(served.host, "a/base:1")
         return Assembly(asked, place, arch).build((wanted, asked.image(wanted, arch)), copies, {"l": "1"})
 
     return made
@@ -99,7 +92,7 @@ def test_a_program_for_each_architecture(build: Builder, served: Served, arch: s
 @pytest.mark.parametrize("when", ["fetching", "copying"])
 def test_a_disk_that_is_full_in_the_middle(served: Served, asked: Registry, tmp_path: Path, when: str) -> None:
     tool = (tools(served, [Entry("big", os.urandom(1 << 20))]), "/big", "/big")
-    wanted = named(f"{served.host}/a/tools:1")
+    wanted = named(served.host, "a/tools:1")
     with disk(tmp_path / "disk", "size=16m") as folder:
         store = Store(Real(), folder, asked, Maker(Real(), asked), option="--cluster c")
         told = [] if when == "copying" else [""]
@@ -168,7 +161,7 @@ def test_a_file_of_the_store_has_it(build: Builder, served: Served, asked: Regis
 
 def test_pushed_and_had_again(build: Builder, served: Served, asked: Registry) -> None:
     built = build((tools(served), "/app/tool", "/usr/local/bin/tool"))
-    goal = named(f"{served.host}/a/made:1")
+    goal = named(served.host, "a/made:1")
     push = Push(Transport(Real(), Logins({}), actions="pull,push"))
     assert push.image(goal, built) == built.remote.digest
     assert push.document(goal, built.documents[0], "1") == built.remote.digest
@@ -184,7 +177,7 @@ def test_pushed_and_had_again(build: Builder, served: Served, asked: Registry) -
 
 def test_pushed_with_a_login_and_not_without(build: Builder, served: Served, closed: Served) -> None:
     built = build((tools(served), "/app/tool", "/bin/tool"))
-    goal = named(f"{closed.host}/a/made:1")
+    goal = named(closed.host, "a/made:1")
     login = {"APPTAINER_DOCKER_USERNAME": USER, "APPTAINER_DOCKER_PASSWORD": PASSWORD}
     for environ, fine in ((login, True), ({}, False)):
         push = Push(Transport(Real(), Logins(environ), actions="pull,push"))
@@ -203,7 +196,7 @@ def test_tokens_are_asked_for_writing(served: Served) -> None:
     with proxy(served.host) as between:
         between.bearer = True
         push = Push(Transport(Real(), Logins({}), actions="pull,push"))
-        push.transport.given(named(f"{between.host}/a/x:1"), "HEAD", "a/x/blobs/sha256:0", {})
+        push.transport.given(named(between.host, "a/x:1"), "HEAD", "a/x/blobs/sha256:0", {})
         push.close()
         (token, *_) = [path for path in between.paths("GET") if path.startswith("/token")]
         assert "pull%2Cpush" in token

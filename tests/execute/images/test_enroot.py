@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,14 @@ import pytest
 
 from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.logins import Logins
 from launcher.execute.images.make import Maker
-from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
-from launcher.execute.images.transport import Limits, Transport
+from launcher.execute.images.transport import Limits
 from launcher.execute.world import Real
 from launcher.images import importing
 from launcher.images.login import Login
 from launcher.images.reference import Reference, parse
+from tests.execute.images.clients import client, named
 from tests.execute.images.flat import tree, unsquash
 from tests.testbed import oci, plugin
 from tests.testbed.oci import Entry
@@ -28,14 +27,6 @@ LAYERS = [
     [Entry("bin/sh", b"#", mode=0o755), Entry("a", b"1")],
     [Entry("a", b"2"), Entry("lib/x.py", b"x", mtime=1_600_000_000)],
 ]
-OPEN: list[Registry] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().transport.close()
 
 
 def store(folder: Path, by: Any = "enroot", environ: Mapping[str, str] | None = None, **more: Any) -> Store:
@@ -45,15 +36,8 @@ def store(folder: Path, by: Any = "enroot", environ: Mapping[str, str] | None = 
         (programs / "enroot").symlink_to(plugin.ENROOT)
     path = f"{programs}:{os.environ['PATH']}"
     world = Real({"PATH": path, "HOME": str(folder.parent / "home"), **(environ or {})})
-    asked = Registry(Transport(world, Logins(world.environ), limits=Limits(tries=1)))
-    OPEN.append(asked)
+    asked = client(world, Limits(tries=1))
     return Store(world, folder, asked, Maker(world, asked, by=by, **more))
-
-
-def named(host: str, rest: str) -> Reference:
-    found = parse(f"{host}/{rest}")
-    assert isinstance(found, Reference)
-    return found
 
 
 def pushed(served: Served, name: str, *arches: str, dialect: Any = "docker") -> Reference:

@@ -12,27 +12,17 @@ from typing import Any
 import pytest
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.logins import Logins
 from launcher.execute.images.registry import Registry
-from launcher.execute.images.transport import Limits, Transport
+from launcher.execute.images.transport import Limits
 from launcher.execute.world import Real
-from launcher.images.reference import Reference, parse
+from tests.execute.images import clients
+from tests.execute.images.clients import named
 from tests.testbed import oci, registry
 from tests.testbed.registry import PASSWORD, USER, Fault, Proxy, Served
 
 LAYER = [oci.Entry("etc/os-release", b"ID=tiny\n")]
 SETTINGS = {"Env": ["PATH=/usr/bin", "NVIDIA_REQUIRE_CUDA=cuda>=13.0"], "Entrypoint": ["vllm", "serve"], "User": "app"}
 QUICK = Limits(connect=2.0, read=1.0, whole=5.0, tries=3, pause=0.01, longest=2.0)
-
-
-OPEN: list[Registry] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().transport.close()
 
 
 @dataclass
@@ -47,16 +37,7 @@ class Clock(Real):
 
 
 def client(environ: Mapping[str, str] | None = None, cache: Path | None = None, limits: Limits = QUICK) -> Registry:
-    world = Clock({"HOME": "/nonexistent", **(environ or {})})
-    made = Registry(Transport(world, Logins(world.environ), limits=limits), cache)
-    OPEN.append(made)
-    return made
-
-
-def named(host: str, rest: str) -> Reference:
-    found = parse(f"{host}/{rest}")
-    assert isinstance(found, Reference)
-    return found
+    return clients.client(Clock({"HOME": "/nonexistent", **(environ or {})}), limits, cache)
 
 
 @pytest.fixture

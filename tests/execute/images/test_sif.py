@@ -8,13 +8,10 @@ import pytest
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.inspect import inspect
-from launcher.execute.images.logins import Logins
 from launcher.execute.images.make import Maker
-from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
-from launcher.execute.images.transport import Transport
 from launcher.execute.world import Real
-from launcher.images.reference import Reference, parse
+from tests.execute.images.clients import client, named
 from tests.slurm.test_image_store import layer
 from tests.testbed import apptainer, image, oci
 from tests.testbed.registry import Served
@@ -28,13 +25,9 @@ def test_built_and_run(served: Served, tmp_path: Path, dialect: str, compression
     served.pusher.push("sif/tiny", compression + dialect, made)
     program = apptainer.apptainer()
     world = Real({**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)})
-    asked = Registry(Transport(world, Logins({})))
-    wanted = parse(f"{served.host}/sif/tiny:{compression}{dialect}")
-    assert isinstance(wanted, Reference)
-    try:
-        path = Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif")).ensure(wanted, "x86_64")
-    finally:
-        asked.transport.close()
+    asked = client(world)
+    wanted = named(served.host, f"sif/tiny:{compression}{dialect}")
+    path = Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif")).ensure(wanted, "x86_64")
     found = inspect(Real(), path, ("bash", "greet"))
     assert (found.arch, found.programs) == ("x86_64", ("bash", "greet"))
     assert sorted(each.suffix for each in path.parent.iterdir()) == [".json", ".lock", ".sif"]
@@ -46,11 +39,7 @@ def test_built_and_run(served: Served, tmp_path: Path, dialect: str, compression
 def test_without_apptainer_it_is_said(served: Served, tmp_path: Path) -> None:
     served.pusher.push("sif/none", "1", oci.image([[oci.Entry("a")]]))
     world = Real({"PATH": str(tmp_path), "HOME": str(tmp_path)})
-    asked = Registry(Transport(world, Logins({})))
-    wanted = parse(f"{served.host}/sif/none:1")
-    assert isinstance(wanted, Reference)
-    try:
-        with pytest.raises(Failure, match="no program here builds SIF files"):
-            Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif")).ensure(wanted, "x86_64")
-    finally:
-        asked.transport.close()
+    asked = client(world)
+    made = Store(world, tmp_path / "store", asked, Maker(world, asked, suffix=".sif"))
+    with pytest.raises(Failure, match="no program here builds SIF files"):
+        made.ensure(named(served.host, "sif/none:1"), "x86_64")

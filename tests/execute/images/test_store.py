@@ -15,13 +15,11 @@ import pytest
 from launcher.execute.held import held
 from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.logins import Logins
 from launcher.execute.images.make import Maker
-from launcher.execute.images.registry import Registry
 from launcher.execute.images.store import Store
-from launcher.execute.images.transport import Limits, Transport
+from launcher.execute.images.transport import Limits
 from launcher.execute.world import Real
-from launcher.images.reference import Reference, parse
+from tests.execute.images.clients import client, named
 from tests.execute.images.flat import tree, unsquash
 from tests.testbed import oci, registry
 from tests.testbed.oci import Entry, Made
@@ -36,14 +34,7 @@ SETTINGS = {
     "Volumes": {"/data": {}},
 }
 QUICK = Limits(connect=2.0, read=0.6, whole=5.0, tries=1, pause=0.01, longest=2.0)
-OPEN: list[Store] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().registry.transport.close()
+IMAGE = "s/image:1"
 
 
 @pytest.fixture
@@ -65,16 +56,8 @@ def made(served: Served) -> Made:
 
 def store(folder: Path, told: list[str] | None = None, limits: Limits = QUICK) -> Store:
     world = Real({"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
-    asked = Registry(Transport(world, Logins(world.environ), limits=limits))
-    found = Store(world, folder, asked, Maker(world, asked), told=(told if told is not None else []).append)
-    OPEN.append(found)
-    return found
-
-
-def named(host: str, rest: str = "s/image:1") -> Reference:
-    found = parse(f"{host}/{rest}")
-    assert isinstance(found, Reference)
-    return found
+    asked = client(world, limits)
+    return Store(world, folder, asked, Maker(world, asked), told=(told if told is not None else []).append)
 
 
 def remains(folder: Path) -> list[str]:
@@ -82,7 +65,7 @@ def remains(folder: Path) -> list[str]:
 
 
 def test_what_enroot_would_have_added(served: Served, made: Made, tmp_path: Path) -> None:
-    path = store(tmp_path / "store").ensure(named(served.host), "x86_64")
+    path = store(tmp_path / "store").ensure(named(served.host, IMAGE), "x86_64")
     unsquash(path, tmp_path / "root")
     root = tmp_path / "root"
     assert (root / "etc/environment").read_text() == "PATH=/opt/bin:/bin\nA=b c\nLINES=one two\n"
@@ -104,7 +87,7 @@ def test_it_is_made_once(front: Proxy, made: Made, tmp_path: Path) -> None:
     front.delay = 0.05
 
     def ensure(number: int) -> Path:
-        return store(tmp_path, said, Limits()).ensure(named(front.host), "x86_64")
+        return store(tmp_path, said, Limits()).ensure(named(front.host, IMAGE), "x86_64")
 
     with ThreadPoolExecutor(max_workers=20) as pool:
         (path,) = set(pool.map(ensure, range(20)))
@@ -120,10 +103,10 @@ def test_it_is_made_once(front: Proxy, made: Made, tmp_path: Path) -> None:
 def test_whoever_waits_is_told_for_whom(served: Served, made: Made, tmp_path: Path) -> None:
     said: list[str] = []
     waiting = store(tmp_path, said)
-    path, _ = waiting.found(named(served.host), "x86_64")
+    path, _ = waiting.found(named(served.host, IMAGE), "x86_64")
     with ThreadPoolExecutor(max_workers=1) as pool:
         with held(Real(), path.with_name(f".{path.stem}.lock"), "importing it", 1.0):
-            done = pool.submit(waiting.ensure, named(served.host), "x86_64")
+            done = pool.submit(waiting.ensure, named(served.host, IMAGE), "x86_64")
             deadline = time.monotonic() + 30
             while not said and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -152,7 +135,7 @@ def test_a_registry_that_misbehaves_leaves_nothing_wrong(
     front: Proxy, made: Made, fault: Fault, said: str, tmp_path: Path
 ) -> None:
     plain = store(tmp_path)
-    wanted = named(front.host)
+    wanted = named(front.host, IMAGE)
     plain.found(wanted, "x86_64")  # what the image is, is known
     front.faults.append(fault)
     with pytest.raises(Failure) as raised:
@@ -166,7 +149,7 @@ def test_a_registry_that_misbehaves_leaves_nothing_wrong(
 
 def test_a_download_goes_on_where_it_was(front: Proxy, made: Made, tmp_path: Path) -> None:
     front.faults.append(Fault("GET .*/blobs/", times=3, cut=700_000))
-    store(tmp_path).ensure(named(front.host), "x86_64")
+    store(tmp_path).ensure(named(front.host, IMAGE), "x86_64")
     ranges = [headers["Range"] for _, _, headers in front.seen if "Range" in headers]
     assert ranges
     assert all(int(text[6:-1]) > 0 for text in ranges)
@@ -201,7 +184,7 @@ def test_a_registry_that_does_not_go_on(front: Proxy, made: Made, tmp_path: Path
         Fault(f"GET .*{layer}", times=1, cut=300_000),
         Fault(f"GET .*{layer}", times=1, status=status, headers={"WWW-Authenticate": again}),
     ]
-    assert inspect.file(store(tmp_path).ensure(named(front.host), "x86_64"))
+    assert inspect.file(store(tmp_path).ensure(named(front.host, IMAGE), "x86_64"))
     ranges = [headers.get("Range") or headers.get("range") for _, path, headers in front.seen if path.endswith(layer)]
     assert ranges == [None, "bytes=300000-", None if status == 416 else "bytes=300000-"]
 
@@ -217,17 +200,17 @@ def test_killed_at_any_moment_the_next_finishes(front: Proxy, made: Made, tmp_pa
             running.send_signal(signal.SIGKILL)
         for path in tmp_path.glob("*.sqsh"):
             assert inspect.file(path)
-    path = store(tmp_path).ensure(named(front.host), "x86_64")
+    path = store(tmp_path).ensure(named(front.host, IMAGE), "x86_64")
     assert inspect.file(path)
     assert remains(tmp_path) == []
 
 
 def test_a_file_that_is_cut_short_is_made_anew(served: Served, made: Made, tmp_path: Path) -> None:
     plain = store(tmp_path)
-    path = plain.ensure(named(served.host), "x86_64")
+    path = plain.ensure(named(served.host, IMAGE), "x86_64")
     whole = path.read_bytes()
     path.write_bytes(whole[:5000])
-    assert plain.ensure(named(served.host), "x86_64").read_bytes() == whole
+    assert plain.ensure(named(served.host, IMAGE), "x86_64").read_bytes() == whole
 
 
 @pytest.mark.parametrize(("size", "said"), [("1m", "MiB are wanted for"), ("12m", None)])
@@ -241,13 +224,13 @@ def test_a_disk_that_is_too_small(served: Served, made: Made, tmp_path: Path, si
             plain = store(disk)
             filling = replace(plain, maker=replace(plain.maker, progress=lambda text: _fill(disk)))
             with pytest.raises(Failure, match=r"(?i)has no room left: .*no space left") as raised:
-                filling.ensure(named(served.host), "x86_64")
+                filling.ensure(named(served.host, IMAGE), "x86_64")
             assert raised.value.kind == "full"
             (disk / "filler").unlink()
-            assert inspect.file(plain.ensure(named(served.host), "x86_64"))
+            assert inspect.file(plain.ensure(named(served.host, IMAGE), "x86_64"))
         else:
             with pytest.raises(Failure, match=said) as raised:
-                store(disk).ensure(named(served.host), "x86_64")
+                store(disk).ensure(named(served.host, IMAGE), "x86_64")
             assert raised.value.kind == "full"
         assert not [path for path in disk.glob("*.sqsh") if not inspect.file(path)]
     finally:
@@ -269,6 +252,6 @@ def test_a_store_that_is_read_only(served: Served, made: Made, tmp_path: Path) -
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", disk], check=True)
     try:
         with pytest.raises(OSError, match="Read-only"):
-            store(disk).ensure(named(served.host), "x86_64")
+            store(disk).ensure(named(served.host, IMAGE), "x86_64")
     finally:
         subprocess.run(["umount", disk], check=True)

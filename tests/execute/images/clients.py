@@ -1,0 +1,26 @@
+"""Clients of registries, closed when their test has ended."""
+
+from pathlib import Path
+
+from launcher.execute.images.logins import Logins
+from launcher.execute.images.registry import Registry
+from launcher.execute.images.transport import Limits, Transport
+from launcher.execute.world import Real
+from launcher.images.reference import Reference, parse
+
+DEFAULT = Limits()
+OPEN: list[Registry] = []
+
+
+def client(world: Real, limits: Limits = DEFAULT, cache: Path | None = None) -> Registry:
+    """One that has the logins of `world`."""
+    made = Registry(Transport(world, Logins(world.environ), limits=limits), cache)
+    OPEN.append(made)
+    return made
+
+
+def named(host: str, rest: str) -> Reference:
+    """What a registry has."""
+    found = parse(f"{host}/{rest}")
+    assert isinstance(found, Reference)
+    return found
