@@ -9,7 +9,7 @@ import pytest
 from launcher.cli.images import FORMATS
 from launcher.images import matrix
 from tests.cli.program import ROOT, Program
-from tests.execute.test_git import git
+from tests.testbed.git import commit, git
 
 BASE = '[base]\nreference = "docker.io/library/debian:12"\n'
 BOTH = f'schema = 1\ndescription = "d"\narch = ["x86_64", "aarch64"]\n{BASE}'
@@ -34,12 +34,6 @@ def definition(home: Path, name: str, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "image.toml").write_text(text)
     (folder / "Containerfile").write_text("ARG BASE\nFROM ${BASE}\n")
-
-
-def commit(home: Path) -> str:
-    git(home, "add", "--all")
-    git(home, "commit", "--quiet", "--message", "c")
-    return git(home, "rev-parse", "HEAD")
 
 
 def jobs(launch: Program, *words: str) -> list[tuple[str, str]]:

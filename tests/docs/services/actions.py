@@ -18,6 +18,7 @@ import yaml
 
 from tests.docs.services import expression
 from tests.docs.services.expression import filled, said
+from tests.testbed.git import git
 
 _STATUS = re.compile(r"\b(?:always|failure|cancelled|success)\(\)")
 
@@ -155,14 +156,14 @@ class Machine:
         event = self.service.event
         depth = ["--depth", str(fetch_depth)] if fetch_depth else []
         work = self.place / "work"
-        _git(work, "init", "--quiet", "--initial-branch", "none")
-        _git(work, "remote", "add", "origin", f"file://{self.service.origin}")
+        git(work, "init", "--quiet", "--initial-branch", "none")
+        git(work, "remote", "add", "origin", f"file://{self.service.origin}")
         fetched = ["+refs/heads/*:refs/remotes/origin/*"] if not fetch_depth else []
-        _git(work, "fetch", "--quiet", "--no-tags", *depth, "origin", *fetched, ref or event["sha"])
+        git(work, "fetch", "--quiet", "--no-tags", *depth, "origin", *fetched, ref or event["sha"])
         if ref:
-            _git(work, "checkout", "--quiet", "-B", ref, "FETCH_HEAD")
+            git(work, "checkout", "--quiet", "-B", ref, "FETCH_HEAD")
         else:
-            _git(work, "checkout", "--quiet", "--detach", event["sha"])
+            git(work, "checkout", "--quiet", "--detach", event["sha"])
 
     def actions_upload_artifact(
         self, name: str, path: str, if_no_files_found: str = "warn", retention_days: int = 90
@@ -218,8 +219,3 @@ def _rows(matrix: Any, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _pairs(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-
-def _git(folder: Path, *words: str) -> None:
-    env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True)

@@ -1,7 +1,6 @@
 """A project with images of its own, as somebody would have it who uses the files of `docs/ci`."""
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from launcher.images.oci import INDEXES
-from tests.testbed import oci
+from tests.testbed import git, oci
 from tests.testbed.registry import Served
 
 ROOT = Path(__file__).parents[3]
@@ -63,15 +62,6 @@ name = "r"
 manifest = "sim"
 image = "tools"
 """
-ENV = {
-    "PATH": "/usr/bin:/bin",
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example.invalid",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.invalid",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-}
 
 
 @dataclass(frozen=True)
@@ -93,8 +83,7 @@ class Project:
 
     def git(self, *words: str) -> str:
         """What git says in the clone."""
-        done = subprocess.run(["git", *words], cwd=self.work, env=ENV, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        return git.git(self.work, *words)
 
     def push(self, branch: str, **files: str) -> str:
         """Commits the files (`a__b` is `a/b`) on a branch and pushes it; returns the commit."""
@@ -103,14 +92,13 @@ class Project:
             self.git("checkout", "--quiet", "-B", branch, "origin/main")
         elif "origin/main" in self.git("branch", "--remotes"):
             self.git("checkout", "--quiet", "-B", "main", "origin/main")
-        for name, text in files.items():
-            path = self.work / name.replace("__", "/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.replace("{host}", self.served.host).replace("{open}", self.open.host))
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", "c")
+        filled = {
+            name: text.replace("{host}", self.served.host).replace("{open}", self.open.host)
+            for name, text in files.items()
+        }
+        made = git.commit(self.work, **filled)
         self.git("push", "--quiet", "--force", "origin", branch)
-        return self.git("rev-parse", "HEAD")
+        return made
 
     def tags(self, name: str) -> set[str]:
         """Of an image, in the registry."""
@@ -129,7 +117,7 @@ class Project:
         home.mkdir(parents=True, exist_ok=True)
         path = f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin"
         return {
-            **ENV,
+            **git.ENV,
             "PATH": path,
             "HOME": str(home),
             "TMPDIR": str(home),
