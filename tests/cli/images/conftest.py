@@ -1,4 +1,4 @@
-"""Registries, daemons and projects for the tests of `launch images build`."""
+"""Registries, daemons and projects for the tests of `launch images`."""
 
 import tempfile
 from collections.abc import Iterator
@@ -13,10 +13,24 @@ from tests.testbed.registry import Served
 
 
 @pytest.fixture(scope="module")
-def based(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An open registry."""
     with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        bases.pushed(running, image.TINY)
         yield running
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A registry behind a password."""
+    with registry.registry(tmp_path_factory.mktemp("closed"), password=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def based(served: Served) -> Served:
+    """The open one, with bases."""
+    bases.pushed(served, image.TINY)
+    return served
 
 
 @pytest.fixture(scope="module")

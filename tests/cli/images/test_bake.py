@@ -4,7 +4,6 @@ import json
 import subprocess
 import tarfile
 import tomllib
-from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +13,7 @@ import httpx
 import pytest
 
 from tests.cli.program import Program
-from tests.testbed import image, oci, registry
+from tests.testbed import image, oci
 from tests.testbed.bed import until
 from tests.testbed.registry import Served
 
@@ -55,14 +54,13 @@ command = ["sleep", "1000"]
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(served: Served) -> Served:
     buffer = BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         archive.add(image.root(image.TINY), ".")
     config = {"Entrypoint": ["/bin/entry", "x y"], "Cmd": ["c"], "User": "7", "Env": ["PATH=/usr/bin:/bin"]}
-    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        running.pusher.push("b/tiny", "1", oci.image([buffer.getvalue()], config=config))
-        yield running
+    served.pusher.push("b/tiny", "1", oci.image([buffer.getvalue()], config=config))
+    return served
 
 
 def project(home: Path, served: Served, recipe: str = RECIPE, more: str = "") -> Program:

@@ -1,40 +1,33 @@
 """The verbs of images against a registry behind a password: Docker's documents, two architectures, layers of zstd."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from launcher.execute.images import inspect
 from tests.cli.program import Program
-from tests.testbed import oci, registry
+from tests.testbed import oci
 from tests.testbed.registry import PASSWORD, USER, Served
 
 SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#", mode=0o755)]
 RECIPE = 'schema = 1\nname = "r"\n[roles.worker]\nmanifest = "sim"\nimage = "engine"\n'
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("closed"), password=True) as running:
-        yield running
-
-
 @pytest.fixture
-def launch(tmp_path: Path, served: Served) -> Program:
+def launch(tmp_path: Path, closed: Served) -> Program:
     """The real program, with a recipe, a cluster, and no login."""
     images = [oci.image([SHELL], arch=arch, dialect="docker", compression="zstd") for arch in ("amd64", "arm64")]
-    served.pusher.push("z/engine", "1", *images, dialect="docker")
+    closed.pusher.push("z/engine", "1", *images, dialect="docker")
     (tmp_path / "r.toml").write_text(RECIPE)
     (tmp_path / "site.toml").write_text(
         f'schema = 1\nname = "site"\nruntime = "apptainer"\narch = "aarch64"\nruns = "/tmp"\n'
-        f'[store]\npath = "{tmp_path}/store"\n[images]\nengine = "{served.host}/z/engine:1"\n'
+        f'[store]\npath = "{tmp_path}/store"\n[images]\nengine = "{closed.host}/z/engine:1"\n'
     )
     return Program(tmp_path)
 
 
-def test_with_a_login_and_without(launch: Program, served: Served) -> None:
+def test_with_a_login_and_without(launch: Program, closed: Served) -> None:
     site = ("--cluster", "./site.toml")
     denied = launch("images", "lock", *site)
     assert (denied.returncode, "shows `" in denied.stderr) == (4, True)
@@ -42,7 +35,7 @@ def test_with_a_login_and_without(launch: Program, served: Served) -> None:
     checked = launch("check", "r.toml", *site, "--probe", "--format", "concise")
     assert (checked.returncode, "error[image-absent]" in checked.stdout) == (4, True)
     (launch.home / "docker").mkdir()
-    login = {"auths": {served.host: {"username": USER, "password": PASSWORD}}}
+    login = {"auths": {closed.host: {"username": USER, "password": PASSWORD}}}
     (launch.home / "docker/config.json").write_text(json.dumps(login))
     env = {"DOCKER_CONFIG": str(launch.home / "docker")}
     assert launch("images", "lock", *site, env=env).returncode == 0

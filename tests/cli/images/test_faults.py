@@ -18,10 +18,9 @@ IMAGE = oci.image([[oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("big", os.u
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        running.pusher.push("f/image", "1", IMAGE)
-        yield running
+def served(served: Served) -> Served:
+    served.pusher.push("f/image", "1", IMAGE)
+    return served
 
 
 @pytest.fixture

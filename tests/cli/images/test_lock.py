@@ -3,13 +3,12 @@
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
-from tests.testbed import image, oci, registry
+from tests.testbed import image, oci
 from tests.testbed.registry import Served
 
 RECIPE = """\
@@ -21,12 +20,6 @@ image = "engine"
 """
 SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#", mode=0o755)]
 ENV = {"Env": ["PATH=/usr/bin:/bin", "NVIDIA_REQUIRE_CUDA=cuda>=12.9"], "Entrypoint": ["python3"], "User": "app"}
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """`launch check --probe`: mistakes with images that people lost allocations to, named before anything is submitted."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
-from tests.testbed import image, oci, registry
+from tests.testbed import image, oci
 from tests.testbed.registry import Served
 
 RECIPE = """\
@@ -34,13 +33,12 @@ SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        push = running.pusher.push
-        push("p/good", "1", *[oci.image([SHELL], arch=arch) for arch in ("amd64", "arm64")])
-        push("p/amd64", "1", oci.image([SHELL]))
-        push("p/bare", "1", oci.image([[oci.Entry("epp", b"#", mode=0o755)]], arch="arm64"))
-        yield running
+def served(served: Served) -> Served:
+    push = served.pusher.push
+    push("p/good", "1", *[oci.image([SHELL], arch=arch) for arch in ("amd64", "arm64")])
+    push("p/amd64", "1", oci.image([SHELL]))
+    push("p/bare", "1", oci.image([[oci.Entry("epp", b"#", mode=0o755)]], arch="arm64"))
+    return served
 
 
 @pytest.fixture

@@ -1,31 +1,24 @@
 """`launch images publish` and `launch images matrix --unless-in`, against a real registry."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.images.test_matrix import BOTH, ONE, definition
 from tests.cli.program import Program
-from tests.testbed import oci, registry
+from tests.testbed import oci
 from tests.testbed.registry import PASSWORD, USER, Served
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("registry"), password=True) as running:
-        yield running
-
-
 @pytest.fixture
-def launch(tmp_path: Path, served: Served) -> Program:
+def launch(tmp_path: Path, closed: Served) -> Program:
     """The program in a project with two definitions, and a login for the registry."""
     definition(tmp_path, "router", BOTH)
     definition(tmp_path, "tools", ONE)
     (tmp_path / ".docker").mkdir()
     login = {"username": USER, "password": PASSWORD}
-    (tmp_path / ".docker/config.json").write_text(json.dumps({"auths": {served.host: login}}))
+    (tmp_path / ".docker/config.json").write_text(json.dumps({"auths": {closed.host: login}}))
     return Program(tmp_path)
 
 
@@ -36,17 +29,17 @@ def jobs(launch: Program, *words: str) -> list[dict[str, str]]:
     return found
 
 
-def push(served: Served, namespace: str, job: dict[str, str]) -> str:
+def push(closed: Served, namespace: str, job: dict[str, str]) -> str:
     """An image as its job would have pushed it; returns the digest of its manifest."""
     arch = job["platform"].removeprefix("linux/")
     made = oci.image([[oci.Entry(job["image"])]], arch=arch)
-    return served.pusher.push(f"{namespace}/{job['image']}", job["tag"], made)
+    return closed.pusher.push(f"{namespace}/{job['image']}", job["tag"], made)
 
 
-def test_a_channel(launch: Program, served: Served) -> None:
-    place = f"{served.host}/a"
+def test_a_channel(launch: Program, closed: Served) -> None:
+    place = f"{closed.host}/a"
     every = jobs(launch)
-    digests = {(job["image"], job["arch"]): push(served, "a", job) for job in every}
+    digests = {(job["image"], job["arch"]): push(closed, "a", job) for job in every}
     done = launch("images", "publish", "pr-7", "--in", place)
     assert done.returncode == 0, done.stderr
     references = done.stdout.splitlines()
@@ -63,32 +56,32 @@ def test_a_channel(launch: Program, served: Served) -> None:
         assert references[0].partition("@")[2] in (launch.home / f"{arch}.lock").read_text()
 
 
-def test_nothing_is_published_where_something_is_missing(launch: Program, served: Served) -> None:
-    place = f"{served.host}/b"
+def test_nothing_is_published_where_something_is_missing(launch: Program, closed: Served) -> None:
+    place = f"{closed.host}/b"
     router, _, tools = jobs(launch)
-    push(served, "b", router)
+    push(closed, "b", router)
     done = launch("images", "publish", "main", "--in", place)
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.count("error[image-absent]: `") == 2
     assert f"`b/tools:{tools['tag']}`" in done.stderr
     assert launch("images", "ensure", f"{place}/router:main", "--arch", "x86_64", "--store", "s").returncode == 4
-    push(served, "b", tools)
+    push(closed, "b", tools)
     done = launch("images", "publish", "main", "tools", "--in", place)
     assert (done.returncode, done.stdout.startswith(f"{place}/tools:main@sha256:")) == (0, True)
 
 
-def test_what_the_registry_has_is_not_built(launch: Program, served: Served) -> None:
-    place = f"{served.host}/c"
+def test_what_the_registry_has_is_not_built(launch: Program, closed: Served) -> None:
+    place = f"{closed.host}/c"
     router, _, tools = jobs(launch)
     assert len(jobs(launch, "--unless-in", place)) == 3
-    push(served, "c", tools)
-    push(served, "c", router)
+    push(closed, "c", tools)
+    push(closed, "c", router)
     assert [(job["image"], job["arch"]) for job in jobs(launch, "--unless-in", place)] == [("router", "aarch64")]
     done = launch("images", "matrix", "--unless-in", place, "--format", "names")
     assert (done.stdout, done.stderr) == ("router\n", "1 image to build\n")
     (launch.home / "images/tools/Containerfile").write_text("FROM scratch\n")
     assert {job["image"] for job in jobs(launch, "--unless-in", place)} == {"router", "tools"}
-    done = launch("images", "matrix", "tools", "--unless-in", f"{served.host}/nothing", env={"HOME": "/nowhere"})
+    done = launch("images", "matrix", "tools", "--unless-in", f"{closed.host}/nothing", env={"HOME": "/nowhere"})
     assert done.returncode == 0, "what nobody may see is not there: pushing tells more"
     assert "to nobody without a login" in done.stderr
 

@@ -3,24 +3,22 @@
 import json
 import os
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
-from tests.testbed import oci, registry
+from tests.testbed import oci
 from tests.testbed.registry import Served
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with registry.registry(tmp_path_factory.mktemp("registry")) as running:
-        for number in range(3):
-            layer = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry(f"{number}", os.urandom(300_000))]
-            both = [oci.image([layer], arch=arch) for arch in ("amd64", "arm64")]
-            running.pusher.push(f"c/i{number}", "1", *both)
-        yield running
+def served(served: Served) -> Served:
+    for number in range(3):
+        layer = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry(f"{number}", os.urandom(300_000))]
+        both = [oci.image([layer], arch=arch) for arch in ("amd64", "arm64")]
+        served.pusher.push(f"c/i{number}", "1", *both)
+    return served
 
 
 @pytest.fixture
