@@ -4,15 +4,12 @@ A dense Llama on CPUs calls none: each layer has a way of its own in PyTorch. Py
 events or pinned memory either, which SGLang asks for whatever the device is.
 """
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 import torch
+from hollow import below
 
 
 class Kernel:
@@ -34,19 +31,6 @@ def __getattr__(name: str) -> Kernel:
     if name.startswith("__"):
         raise AttributeError(name)
     return Kernel(name)
-
-
-class Modules(MetaPathFinder, Loader):
-    """Every module below this one has kernels of any name too."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.startswith(f"{__name__}.") else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return ModuleType(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__getattr__"] = __getattr__
 
 
 class Nothing:
@@ -73,7 +57,7 @@ def pageable(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-sys.meta_path.insert(0, Modules())
+below(__name__, __getattr__)
 if not torch.cuda.is_available():
     torch.cuda.Event = torch.cuda.Stream = torch.cuda.current_stream = Nothing
     torch.Tensor.pin_memory = lambda tensor, *words, **values: tensor
