@@ -133,6 +133,9 @@ class Site:
         return self.runs()[-1]
 
 
+_CURL = ("curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "20")
+
+
 @dataclass
 class Deployed:
     """One run on the testbed."""
@@ -188,14 +191,35 @@ class Deployed:
         """The `srun` of a child."""
         return int(self.heard("start", child)["pid"])
 
+    def fetch(self, url: str, *words: str, on: str = "node3") -> str:
+        """What is said at a URL to who asks from a node that has no step of the run, by `curl` with these words."""
+        done = self.site.bed.run([*_CURL, url, *words], on=on)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return str(done.stdout)
+
+    def post(self, path: str, body: Mapping[str, Any], *words: str, url: str | None = None, on: str = "node3") -> Any:
+        """The answer to a request at the public URL or another, asked for so."""
+        sent = ("-H", "content-type: application/json", "-d", json.dumps({"model": "tiny", **body}))
+        return json.loads(self.fetch(f"{url or self.heard('begin')['url']}{path}", *sent, *words, on=on))
+
     def ask(self, *, on: str = "node3") -> str:
-        """A completion, asked for from a node that has no step of the run; returns what was said."""
-        url = self.heard("begin")["url"]
-        body = json.dumps({"model": "tiny", "messages": [{"role": "user", "content": "hello"}]})
-        words = ["curl", "--silent", "--show-error", "--max-time", "20", f"{url}/v1/chat/completions"]
-        done = self.site.bed.run([*words, "-H", "content-type: application/json", "-d", body], on=on)
-        assert done.returncode == 0, done.stderr
-        return str(json.loads(done.stdout)["choices"][0]["message"]["content"])
+        """What is said in a completion."""
+        body = {"messages": [{"role": "user", "content": "hello"}]}
+        return str(self.post("/v1/chat/completions", body, on=on)["choices"][0]["message"]["content"])
+
+    def part(self, *words: str, prompt: str = "a b c", url: str | None = None) -> dict[str, Any]:
+        """Who had a part in a completion."""
+        body = {"prompt": prompt, "max_tokens": 2}
+        found: dict[str, Any] = self.post("/v1/completions", body, *words, url=url)["sim"]
+        return found
+
+    def pages(self) -> dict[str, str]:
+        """Step → the page of metrics that Prometheus finds there."""
+        return {
+            group["labels"]["step"]: self.fetch(f"http://{target}{group['labels'].get('__metrics_path__', '/metrics')}")
+            for group in json.loads((self.path / "scrape.json").read_text())
+            for target in group["targets"]
+        }
 
     def gone(self) -> None:
         """Nothing of the run is left: no step, no process, no job."""

@@ -12,6 +12,7 @@ import pytest
 
 from launcher.execute.images import inspect
 from launcher.run.script import Child, load
+from tests.cli.images.test_bake import TOOL
 from tests.slurm import containers
 from tests.slurm.containers import AGGREGATE, leavings, over
 from tests.slurm.deployment import Deployed, Site
@@ -250,15 +251,4 @@ def test_a_role_manifest_alone(pyxis: Site) -> None:
     pyxis.launch("images", "bake", "nothing-of-the-kind", status=2)
 
 
-MANIFEST = """\
-schema = 1
-name = "tool"
-about = "a tool"
-kind = "service"
-adapter = "plain"
-image = "tiny"
-setup = "echo baked >/tool"
-
-[program]
-command = ["sleep", "1000"]
-"""
+MANIFEST = TOOL.replace('image = "tiny"\n', 'image = "tiny"\nsetup = "echo baked >/tool"\n')

@@ -81,29 +81,12 @@ def site(networked: Bed) -> Site:
     return Site(networked, f'{CLUSTER}llm-d = "{image}"\n')
 
 
-def fetch(run: Deployed, url: str, *words: str) -> str:
-    """What is said at a URL to who asks from another node."""
-    done = run.site.bed.run(["curl", "--silent", "--fail-with-body", "--max-time", "20", url, *words], on="node3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return str(done.stdout)
-
-
-def part(run: Deployed, prompt: str, *words: str, url: str | None = None) -> dict[str, Any]:
-    """Who had a part in a completion, asked for at the public URL or another."""
-    body = json.dumps({"model": "tiny", "prompt": prompt, "max_tokens": 2})
-    kind = ("-H", "content-type: application/json", "-d", body)
-    found: dict[str, Any] = json.loads(fetch(run, f"{url or run.heard('begin')['url']}/v1/completions", *kind, *words))[
-        "sim"
-    ]
-    return found
-
-
 def parts(run: Deployed, wanted: frozenset[tuple[str, int]]) -> list[dict[str, Any]]:
     """The parts of completions until all that are wanted had one."""
     found: list[dict[str, Any]] = []
     while {(each["worker"], each["rank"]) for each in found} != wanted:
         assert len(found) < MOST, found
-        found.append(part(run, f"{len(found)} b c"))
+        found.append(run.part(prompt=f"{len(found)} b c"))
     return found
 
 
@@ -126,17 +109,6 @@ def entries(run: Deployed) -> dict[str, str]:
     return {each["name"]: f"{each['address']}:{each['port']}" for each in told}
 
 
-def measured(run: Deployed) -> dict[str, str]:
-    """Step → a metric of each that is to be scraped, in the text that Prometheus reads."""
-    found = {}
-    for group in json.loads((run.path / "scrape.json").read_text()):
-        for target in group["targets"]:
-            labels = group["labels"]
-            text = fetch(run, f"http://{target}{labels.get('__metrics_path__', '/metrics')}")
-            found[labels["step"]] = next(iter(samples(text)))
-    return found
-
-
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_every_rank_that_can_be_asked_answers(site: Site, layout: Layout) -> None:
     run = site.up("--simulate", text=layout.text)
@@ -147,7 +119,7 @@ def test_every_rank_that_can_be_asked_answers(site: Site, layout: Layout) -> Non
         assert all(each["handed_over"] and not each["recomputed"] for each in found)
         assert {each["prefilled_by"] for each in found} == layout.first
         assert {prefiller for _, prefiller in log} == {told[name] for name in layout.first}
-    metrics = measured(run)
+    metrics = {step: next(iter(samples(page))) for step, page in run.pages().items()}
     assert metrics.keys() == {*told, "epp", "envoy"}
     assert {name.partition(":")[0] for step, name in metrics.items() if step in told} == {"vllm"}
     site.launch("down", run.name)
@@ -180,8 +152,8 @@ def test_every_rank_tells_the_epp_what_it_holds_under_the_name_of_its_endpoint(s
     def named() -> dict[str, str] | None:
         """Endpoint → model, of those that said that they hold a prompt, once all have."""
         number = next(asked)
-        part(run, " ".join(f"{number}w{word}" for word in range(64)))
-        text = fetch(run, f"http://10.77.1.101:{EPP}/metrics")
+        run.part(prompt=" ".join(f"{number}w{word}" for word in range(64)))
+        text = run.fetch(f"http://10.77.1.101:{EPP}/metrics")
         found = {each["endpoint"]: each["model"] for each in map(labels, samples(text)) if "model" in each}
         return found if len(found) >= len(told) else None
 
@@ -198,9 +170,9 @@ def follows(run: Deployed, worker: dict[str, Any], at: str) -> None:
     """A prompt that llm-d has not seen goes where it was computed: tokens and events alone can tell."""
     prompt = " ".join(f"{worker['name']}-{word}" for word in range(64))
     before = held(run)[at]
-    part(run, prompt, url=worker["url"])
+    run.part(prompt=prompt, url=worker["url"])
     until(lambda: held(run)[at] >= before + 4 or None)
-    found = part(run, f"{prompt} more")
+    found = run.part(prompt=f"{prompt} more")
     assert found["worker" if worker["mode"] == "aggregate" else "prefilled_by"] == worker["name"]
 
 
@@ -209,7 +181,7 @@ EPP = 9090
 
 def held(run: Deployed) -> Counter[str]:
     """Endpoint → blocks that it said it holds."""
-    found = samples(fetch(run, f"http://10.77.1.101:{EPP}/metrics"))
+    found = samples(run.fetch(f"http://10.77.1.101:{EPP}/metrics"))
     return Counter(
         {each["endpoint"]: int(value) for name, value in found.items() if "endpoint" in (each := labels(name))}
     )
@@ -225,7 +197,7 @@ def test_a_session_stays_where_it_began(site: Site) -> None:
     site.launch("up", shipped, "--simulate", "--wait", "--set", 'model.path="/m"', "--set", 'model.served_name="tiny"')
     run = site.last()
     chosen = {
-        name: {part(run, f"{name} {number}", "-H", f"x-session-id: {name}")["worker"] for number in range(4)}
+        name: {run.part("-H", f"x-session-id: {name}", prompt=f"{name} {number}")["worker"] for number in range(4)}
         for name in ("ann", "bob", "cyd", "dan")
     }
     assert [len(workers) for workers in chosen.values()] == [1] * 4

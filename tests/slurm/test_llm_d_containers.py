@@ -9,7 +9,6 @@ from tests.llm_d.words import ROOT, VERSION
 from tests.slurm import containers
 from tests.slurm.containers import over
 from tests.slurm.deployment import Site
-from tests.slurm.test_llm_d import part
 from tests.testbed import apptainer, image
 from tests.testbed.bed import Bed
 from tests.testbed.image import Image
@@ -74,7 +73,7 @@ def site(contained: Bed, request: pytest.FixtureRequest) -> Site:
 
 def test_halves_serve_and_leave_nothing(site: Site) -> None:
     run = site.up(text=RECIPE)
-    found = part(run, "a b c")
+    found = run.part()
     assert (found["worker"], found["prefilled_by"]) == ("decode-0", "prefill-0")
     assert found["handed_over"] and not found["recomputed"]
     told = json.loads((run.path / "llm-d" / "endpoints.json").read_text())["endpoints"]

@@ -1,11 +1,9 @@
 """Layouts of several nodes, rehearsed on a real Slurm whose nodes have addresses of their own, behind real routers."""
 
-import json
-
 import pytest
 
 from tests.end.environments import environment
-from tests.slurm.deployment import CLUSTER, Deployed, Site
+from tests.slurm.deployment import CLUSTER, Site
 from tests.testbed.bed import Bed
 
 MOST = 60
@@ -72,35 +70,13 @@ def site(networked: Bed) -> Site:
     return Site(networked, cluster + images)
 
 
-def part(run: Deployed, *words: str) -> dict[str, object]:
-    """Who served a completion that is asked for on another node, by a `curl` with these words."""
-    url = run.heard("begin")["url"]
-    body = json.dumps({"model": "tiny", "prompt": "a b c", "max_tokens": 2})
-    words = ("curl", "--silent", "--show-error", "--max-time", "20", f"{url}/v1/completions", *words)
-    done = run.site.bed.run([*words, "-H", "content-type: application/json", "-d", body], on="node3")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)["sim"]
-    return found
-
-
-def scraped(run: Deployed) -> set[str]:
-    """The steps whose metrics Prometheus finds, each asked for its page from another node."""
-    found = set()
-    for group in json.loads((run.path / "scrape.json").read_text()):
-        (address,), labels = group["targets"], group["labels"]
-        page = run.site.bed.run(["curl", "-s", f"http://{address}{labels['__metrics_path__']}"], on="node3").stdout
-        assert "# TYPE" in page, labels
-        found.add(labels["step"])
-    return found
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_rank_that_can_be_asked_answers(site: Site, layout: str) -> None:
     text, wanted = LAYOUTS[layout]
     run = site.up("--simulate", text=HEAD + text)
     served = set()
     for _ in range(MOST):
-        found = part(run)
+        found = run.part()
         served.add((found["worker"], found["rank"]))
         if "halves" in layout:
             assert found["handed_over"] and not found["recomputed"]
@@ -108,7 +84,9 @@ def test_every_rank_that_can_be_asked_answers(site: Site, layout: str) -> None:
             break
     assert served == wanted
     asked = {worker for worker, _ in wanted} | {each for each in run.steps() if each in ("router", "prefill-0")}
-    assert scraped(run) == asked
+    pages = run.pages()
+    assert pages.keys() == asked
+    assert all("# TYPE" in page for page in pages.values())
     assert run.steps().keys() == {event["step"] for event in run.events if event["event"] == "start"}
     site.launch("down", run.name)
     run.gone()
@@ -130,7 +108,7 @@ def test_a_session_stays_on_its_server(site: Site, router: str) -> None:
     )
     served = set()
     for session in range(MOST):
-        first, second = (part(run, "-H", f"{header}: s{session}")["worker"] for _ in range(2))
+        first, second = (run.part("-H", f"{header}: s{session}")["worker"] for _ in range(2))
         assert first == second
         served.add(first)
         if session > 4 and len(served) > 1:

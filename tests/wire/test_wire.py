@@ -38,6 +38,15 @@ def down(wire: Wire) -> None:
     assert wire.outcome()["exit"] == 0
 
 
+def handed_over(wire: Wire) -> None:
+    """Decode fetches every token of a prompt from prefill."""
+    before = wire.counted(FETCHED)
+    answer = wire.answer(LONG)
+    after = wire.counted(FETCHED)
+    assert after["decode-0"] - before["decode-0"] == answer["usage"]["prompt_tokens"] > 32
+    assert after["prefill-0"] == before["prefill-0"]
+
+
 def dies_unnoticed(wire: Wire, step: str) -> None:
     """Once a step is dead every `/health` that is left goes on saying 200; the run ends for that step's sake."""
     supervisor = wire.pid("supervisor")
@@ -72,11 +81,7 @@ def test_aggregate(wire: Wire, router: str) -> None:
 def test_prefill_and_decode(wire: Wire) -> None:
     """Decode fetches every token of the prompt from prefill, over NIXL."""
     wire.deploy(HALVES % "vllm-router", "--unset", "roles.worker")
-    before = wire.counted(FETCHED)
-    answer = wire.answer(LONG)
-    after = wire.counted(FETCHED)
-    assert after["decode-0"] - before["decode-0"] == answer["usage"]["prompt_tokens"] > 32
-    assert after["prefill-0"] == before["prefill-0"]
+    handed_over(wire)
     down(wire)
 
 
