@@ -205,7 +205,7 @@ def _first(step: Step) -> str | None:
 
 
 def _ports(plan: Plan) -> dict[int, str]:
-    wanted = {number: f"`{name}` of {step.name}" for step in plan.steps for name, number in step.ports.items()}
+    wanted = {number: f"`{name}` of {step.name}" for step in plan.steps for number, name in step.listens.items()}
     return {number: "the public one" if number in _public(plan) else what for number, what in wanted.items()}
 
 
@@ -244,7 +244,7 @@ def _ports_place(job: Job, plan: Plan, number: int) -> Place | None:
     written = next((path for path in (("ports", "public"), ("ports", "shift")) if path in job.origins.chains), None)
     if written:
         return job.origins.place(written)
-    name = next((step.role for step in plan.steps if number in step.ports.values()), job.router.name)
+    name = next((step.role for step in plan.steps if number in step.listens), job.router.name)
     return _role_place(job, next(role for role in job.roles if role.name == name))
 
 

@@ -48,6 +48,12 @@ class _Part:
             return self.task.ports
         return {} if self.rank else self.replica.ports
 
+    @property
+    def spans(self) -> Mapping[str, int]:
+        """How many ports it listens on from one of these on, where it is more than one."""
+        said = {name: port.span for name, port in self.replica.role.manifest.ports.items() if port.span > 1}
+        return {name: count for name, count in {**said, **self.task.spans}.items() if name in self.ports}
+
 
 @record
 class _Kind:
@@ -175,6 +181,7 @@ def _step(part: _Part, kind: _Kind, env: Mapping[str, str], share: tuple[int | N
         cpus=share[0],
         memory=share[1],
         ports=part.ports,
+        spans=part.spans,
         image=role.image,
         reference=kind.reference,
         setup=kind.setup,

@@ -25,8 +25,8 @@ class Step:
     command; containers, preambles and masks are put round it by `render`. `setup` is the path in the run
     directory of its preamble, the cluster's included; where the role itself has one the step is `writable`: its
     container has a root of its own to write in. `baked` is the image that its own was made from, where that has the
-    preamble in it. `ports` are on its first node. `after` names steps whose gates
-    must be open first.
+    preamble in it. `ports` are on its first node, of some the first of as many as `spans` says. `after` names steps
+    whose gates must be open first.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Step:
     cpus: int | None = None
     memory: int | None = None
     ports: Mapping[str, int] = field(default_factory=dict)
+    spans: Mapping[str, int] = field(default_factory=dict)
     image: str | None = None
     reference: str | None = None
     setup: str | None = None
@@ -52,6 +53,11 @@ class Step:
     lasting: bool = True
     critical: bool = True
     stop: Stop = field(default_factory=Stop)
+
+    @property
+    def listens(self) -> Mapping[int, str]:
+        """Every port that it listens on, with the name it goes by."""
+        return {first + offset: name for name, first in self.ports.items() for offset in range(self.spans.get(name, 1))}
 
 
 @record

@@ -88,7 +88,7 @@ def program(cluster: Cluster, verb: str) -> tuple[str, ...]:
 def _node(node: int, plan: Plan, cluster: Cluster, batch: Batch) -> Node:
     here = [step for step in plan.steps if node in step.nodes]
     component = batch.components[batch.component(node)]
-    ports = {port for step in here if step.nodes[0] == node for port in step.ports.values()}
+    ports = {port for step in here if step.nodes[0] == node for port in step.listens}
     paths = {path for step in here for path in _paths(step, cluster)}
     return Node(
         ports=tuple(sorted(ports)),

@@ -125,7 +125,8 @@ class Task:
     `nodes` are those of the replica's nodes the step runs on (none said: its first), `processes` how many
     processes it has in all, spread evenly over them. `mpi` says that they are ranks of one MPI program. `rank` is
     the step's number in its replica (none said: that of its node), `gpus` are the devices it has (the replica's),
-    `ports` those it listens on (the replica's on its first node, none on others).
+    `ports` those it listens on (the replica's on its first node, none on others), and `spans` how many it listens on
+    from one of them on, where that is more than one.
     """
 
     words: tuple[str, ...]
@@ -137,6 +138,7 @@ class Task:
     rank: int | None = None
     gpus: tuple[int, ...] | None = None
     ports: Mapping[str, int] | None = None
+    spans: Mapping[str, int] = field(default_factory=dict)
 
 
 class Adapter:

@@ -27,6 +27,8 @@ from launcher.text.diagnostic import Diagnostic
 BOOTSTRAP, INIT, PUBLISH = "bootstrap", "dist_init", "kv_events"
 BACKEND, EVENTS = "disaggregation-transfer-backend", "kv-events-config"
 _TP, _PP, _DP, _ATTENTION = "tp-size", "pp-size", "dp-size", "attn-dp-size"
+_DERIVED = 7
+"""Ports from that of `--dist-init-addr` on."""
 _MOST = 1000
 
 
@@ -47,7 +49,7 @@ class Sglang(Engine):
         if role.mode == "prefill":
             found[BOOTSTRAP] = Port(base=7200)
         if nodes > 1 or _groups(given) > 1:
-            found[INIT] = Port(base=8300, step=10, span=7)
+            found[INIT] = Port(base=8300, step=10, span=_DERIVED)
         if role.kv_events:
             found[PUBLISH] = Port(base=5550, span=min(_ranks(given), _MOST))
         return {**found, **role.manifest.ports}
@@ -130,6 +132,7 @@ def _task(replica: Replica, given: Given, net: Net, rank: int) -> Task:
         *flags(role),
     )
     ports = {name: port for name, port in replica.ports.items() if rank == 0}
+    spans = {name: count for name, count in ((INIT, _DERIVED), (PUBLISH, _ranks(given))) if name in ports and count > 1}
     return Task(
         words,
         {"SGLANG_HOST_IP": ip},
@@ -137,6 +140,7 @@ def _task(replica: Replica, given: Given, net: Net, rank: int) -> Task:
         (replica.nodes[rank],),
         rank=rank,
         ports=ports,
+        spans=spans,
     )
 
 

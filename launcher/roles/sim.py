@@ -99,7 +99,9 @@ class Sim(Adapter):
         )
         port = Gate("tcp", f"tcp://{ip}:{replica.ports[HTTP]}")
         asked = gates(replica, net) if _scheme(replica.role) == "http" else (port,)
-        return (Task(words, _side_channel(replica, ip), asked),)
+        ranks = _ranks(replica.role)
+        spans = {name: ranks for name in (SIDE_CHANNEL, PUBLISH) if name in replica.ports and ranks > 1}
+        return (Task(words, _side_channel(replica, ip), asked, spans=spans),)
 
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         said = {("kv",): role.kv, ("kv_events",): role.kv_events, ("flags", "grpc"): role.flags.get("grpc")}

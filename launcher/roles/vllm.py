@@ -185,6 +185,7 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
         rank=server.index,
         gpus=server.gpus,
         ports=ports,
+        spans={name: server.local for name in (NIXL, PUBLISH) if name in ports and server.local > 1},
     )
 
 

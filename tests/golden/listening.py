@@ -169,9 +169,10 @@ def _bound(found: Iterator[Address]) -> Iterator[Address]:
 
 
 def _sglang(step: Read) -> Iterator[Address]:
-    yield from _served(step)
     if step.number("node-rank"):
+        yield from step.bound("health", step.one("host"), step.number("port"))
         return
+    yield from _served(step)
     if step.one("disaggregation-mode") == "prefill":
         yield from step.bound("bootstrap", step.one("host"), step.number("disaggregation-bootstrap-port"))
     if "dist-init-addr" in step.flags:

@@ -60,12 +60,15 @@ def test_what_a_step_binds_other_nodes_reach(name: str) -> None:
 
 
 @every
-def test_ports_that_the_plan_gives_a_step_are_those_it_binds(name: str) -> None:
-    """What is tried on each node before anything starts, and what a step is told in `LAUNCH_PORT_…`."""
-    _, steps, listeners = deployment(name)
-    for step in steps:
-        own = {each.port for each in listeners if each.step == step.name}
-        assert set(step.ports.values()) <= own, step.name
+def test_every_port_that_is_bound_is_one_of_the_plan_and_tried_on_its_node_first(name: str) -> None:
+    """But those that vLLM searches, and where SGLang's other nodes answer `/health` to nobody."""
+    plan, _, listeners = deployment(name)
+    planned = [each for each in listeners if each.what not in ("search", "health")]
+    for step in plan.steps:
+        assert {*step.listens} == {each.port for each in planned if each.step == step.name}, step.name
+    allocation = made(name)[2].allocation
+    for number, node in enumerate(allocation.nodes if allocation else ()):
+        assert list(node.ports) == sorted(each.port for each in planned if each.node == number)
 
 
 @every

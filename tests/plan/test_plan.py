@@ -60,6 +60,13 @@ def test_environment_of_a_step():
     assert step(found, "box-1").env_from == ("TOKEN",)
 
 
+def test_a_step_listens_on_as_many_ports_as_its_role_manifest_says() -> None:
+    many = manifest(ports={"http": {"base": 7000}, "peers": {"base": 7100, "span": 3}})
+    found = planned(role("worker"), role("box", many, replicas=2, on="worker"), router())
+    assert step(found, "box-1").listens == {7001: "http", 7103: "peers", 7104: "peers", 7105: "peers"}
+    assert step(found, "router").listens == {8000: "http", 29000: "prometheus"}
+
+
 def test_a_benchmark_is_told_where_everything_is():
     box = role("my-box", BOX, replicas=2)
     load = role("benchmark", manifest("load", kind="benchmark"), env={"A": "1", "LAUNCH_SERVED_NAME": "mine"})

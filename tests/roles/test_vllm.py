@@ -65,6 +65,7 @@ def test_nixl_is_told_an_address_that_others_reach_and_a_port_for_each_rank() ->
     assert json.loads(said(first)["kv-transfer-config"]) == {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
     assert [step.env["VLLM_NIXL_SIDE_CHANNEL_PORT"] for step in (first, second)] == ["5400", "5402"]
     assert {step.env["VLLM_NIXL_SIDE_CHANNEL_HOST"] for step in (first, second)} == {ref("ip", 0)}
+    assert second.listens == {6132: "http", 5402: "nixl", 5403: "nixl"}
     assert {each.handoff for each in found.endpoints} == {"kv_transfer_params"}
 
 
