@@ -192,7 +192,10 @@ def _task(servers: Servers, server: Server, net: Net) -> Task:
 def _published(servers: Servers, server: Server, net: Net, endpoint: Endpoint | None) -> Iterator[str]:
     """The words that make a server publish its KV events: where it is asked for them, or to who collects them."""
     role, port = servers.replica.role, servers.replica.ports.get(PUBLISH)
-    url = (endpoint.proxy if endpoint else None) or servers.url(server)
+    # Ranks without an API are asked through the first server.
+    url = (endpoint.proxy if endpoint else None) or servers.url(server if server.api else servers.all[0])
+    if not server.local:
+        return
     if role.kv_events and net.collector is not None:
         # vLLM adds the number of its rank to the port.
         host, _, number = net.collector.rpartition(":")

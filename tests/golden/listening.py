@@ -5,124 +5,28 @@ those of vLLM 0.20 to 0.33, SGLang 0.5.5 to 0.5.23, the routers and llm-d-router
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from launcher.plan.step import Plan
-from launcher.run.script import bind, to_data
+from tests.golden.reading import EVERYWHERE, RUN, Address, Read, own, split
 
-EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"
-RUN = "/run-directory"
-_NODES = 16
 _SEARCHED = 50
 """Ports that a vLLM looks through from `VLLM_PORT` on before it comes to those of the next."""
 _DERIVED = 7
 """Ports of an SGLang from `--dist-init-addr` on (`PortArgs` of 0.5.23)."""
 
-SLOTS = {
-    "run": RUN,
-    "python": "python3",
-    **{f"ip{node}": f"10.0.0.{node + 1}" for node in range(_NODES)},
-    **{f"host{node}": f"node{node}" for node in range(_NODES)},
-}
-
-
 PURPOSES = {"tokens": "api", "ext_proc": "grpc-port"}
 """What a call is for → what it must find bound there, where that has another name."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """A port on a node that a step binds (`host` is the address it binds) or is told of (the one it calls), and `what`
-    for.
-    """
-
-    step: str
-    node: int
-    host: str
-    port: int
-    what: str
-
-
-@dataclass(frozen=True)
-class Read:
-    """A step as what it runs sees it: `flags` have each time a flag is given, with the values behind it."""
-
-    name: str
-    node: int
-    words: Sequence[str]
-    env: Mapping[str, str]
-    ports: Mapping[str, int]
-    flags: Mapping[str, Sequence[Sequence[str]]]
-    files: Mapping[str, Any]
-
-    def one(self, flag: str, default: str = "") -> str:
-        """The value of a flag that is given once."""
-        given = self.flags.get(flag, [[default]])
-        assert [len(values) for values in given] == [1], f"{self.name}: --{flag} {given}"
-        return given[0][0]
-
-    def number(self, flag: str, default: int = 0) -> int:
-        return int(self.one(flag, str(default)))
-
-    def bound(self, what: str, host: str, *ports: int) -> Iterator[Address]:
-        """Ports that the step listens on, on its own node."""
-        for port in ports:
-            yield Address(self.name, self.node, host, port, what)
-
-    def called(self, what: str, host: str, port: int) -> Address:
-        """What the step is told of: itself where it is told of loopback."""
-        node = self.node if host in ("localhost", LOOPBACK) else _node(host)
-        return Address(self.name, node, LOOPBACK if host == "localhost" else host, port, what)
-
-    def file(self, flag: str) -> Any:
-        """The data of the file of the run directory that a flag names."""
-        return self.files[self.one(flag).removeprefix(f"{RUN}/")]
-
-
-def read(plan: Plan) -> list[Read]:
-    """The steps of a plan with every late reference bound."""
-    data = bind(to_data(plan), SLOTS)
-    files = {file["path"]: file["data"] for file in data["files"]}
-    return [
-        Read(step["name"], step["nodes"][0], step["words"], step["env"], step["ports"], _flags(step["words"]), files)
-        for step in data["steps"]
-    ]
-
-
-def _flags(words: Sequence[str]) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
-    values: list[str] = []
-    for word in words:
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            values = [value] if equals else []
-            found.setdefault(name, []).append(values)
-        else:
-            values.append(word)
-    return found
-
-
-def _node(host: str) -> int:
-    matched = re.fullmatch(r"10\.0\.0\.(\d+)|node(\d+)", host)
-    assert matched, f"`{host}` is the address of no node"
-    return int(matched[1]) - 1 if matched[1] else int(matched[2])
-
-
-def split(url: str) -> tuple[str, int]:
-    """Host and port of a URL or an address."""
-    host, _, port = url.rpartition("://")[2].partition("/")[0].rpartition(":")
-    return host, int(port)
-
-
 def ranks(step: Read) -> range:
-    """The data-parallel ranks of a vLLM server; of a group of nodes the first alone has what a rank listens on."""
+    """The data-parallel ranks of a vLLM server; of the nodes of a rank the first alone has what the rank listens on."""
     if "data-parallel-rank" in step.flags:
         return range(step.number("data-parallel-rank"), step.number("data-parallel-rank") + 1)
-    if step.number("node-rank"):
-        return range(0)
+    if "node-rank" in step.flags:
+        nodes, size = step.number("nnodes"), step.number("data-parallel-size", 1)
+        rank, rest = divmod(step.number("node-rank") * size, nodes)
+        return range(rank, rank if rest else rank + 1)
     first = step.number("data-parallel-start-rank")
     return range(first, first + step.number("data-parallel-size-local", step.number("data-parallel-size", 1)))
 
@@ -131,7 +35,7 @@ def _events(step: Read, numbers: range) -> Iterator[Address]:
     """What is bound, or called, for KV events: an endpoint with a `*` is bound, and a rank's number is added to it."""
     if "kv-events-config" not in step.flags:
         return
-    host, port = split(json.loads(step.one("kv-events-config"))["endpoint"])
+    host, port = split(json.loads(step.one("kv-events-config")).get("endpoint", "tcp://*:5557"))
     for rank in numbers:
         if host == "*":
             yield from step.bound("kv events", EVERYWHERE, port + rank)
@@ -150,13 +54,12 @@ def _vllm(step: Read) -> Iterator[Address]:
     if "VLLM_NIXL_SIDE_CHANNEL_PORT" in env:
         base = int(env["VLLM_NIXL_SIDE_CHANNEL_PORT"])
         yield from step.bound("nixl", env["VLLM_NIXL_SIDE_CHANNEL_HOST"], *(base + rank for rank in own))
-    if "VLLM_MOONCAKE_BOOTSTRAP_PORT" in env:
-        yield from step.bound("bootstrap", EVERYWHERE, int(env["VLLM_MOONCAKE_BOOTSTRAP_PORT"]))
+    yield from _mooncake(step)
     if "VLLM_PORT" in env:
         first = int(env["VLLM_PORT"])
         yield from step.bound("search", EVERYWHERE, *range(first, first + _SEARCHED))
     for host, port, leads in (
-        ("data-parallel-address", "data-parallel-rpc-port", own.start == 0 and "node-rank" not in step.flags),
+        ("data-parallel-address", "data-parallel-rpc-port", own.start == 0 and not step.number("node-rank")),
         ("master-addr", "master-port", step.number("node-rank") == 0),
     ):
         if host in step.flags:
@@ -164,8 +67,17 @@ def _vllm(step: Read) -> Iterator[Address]:
     yield from _bound(_events(step, own))
 
 
+def _mooncake(step: Read) -> Iterator[Address]:
+    if "VLLM_MOONCAKE_BOOTSTRAP_PORT" in step.env:
+        yield from step.bound("bootstrap", EVERYWHERE, int(step.env["VLLM_MOONCAKE_BOOTSTRAP_PORT"]))
+
+
 def _bound(found: Iterator[Address]) -> Iterator[Address]:
-    yield from (each for each in found if each.host == EVERYWHERE)
+    return (each for each in found if each.host == EVERYWHERE)
+
+
+def _connected(found: Iterator[Address]) -> Iterator[Address]:
+    return (each for each in found if each.host != EVERYWHERE)
 
 
 def _sglang(step: Read) -> Iterator[Address]:
@@ -187,8 +99,10 @@ def _sim(step: Read) -> Iterator[Address]:
     if "disaggregation-bootstrap-port" in step.flags:
         yield from step.bound("bootstrap", step.one("host"), step.number("disaggregation-bootstrap-port"))
     if "VLLM_NIXL_SIDE_CHANNEL_PORT" in step.env:
-        port = int(step.env["VLLM_NIXL_SIDE_CHANNEL_PORT"])
-        yield from step.bound("nixl", step.env["VLLM_NIXL_SIDE_CHANNEL_HOST"], port)
+        port, ranks = int(step.env["VLLM_NIXL_SIDE_CHANNEL_PORT"]), step.number("dp-size", 1)
+        yield from step.bound("nixl", step.env["VLLM_NIXL_SIDE_CHANNEL_HOST"], *range(port, port + ranks))
+    yield from _mooncake(step)
+    yield from _bound(_events(step, range(step.number("dp-size", 1))))
 
 
 def _router(step: Read) -> Iterator[Address]:
@@ -230,7 +144,7 @@ def _told_vllm(step: Read) -> Iterator[Address]:
     for host, port in (("data-parallel-address", "data-parallel-rpc-port"), ("master-addr", "master-port")):
         if host in step.flags:
             yield step.called(host, step.one(host), step.number(port))
-    yield from (each for each in _events(step, ranks(step)) if each.host != EVERYWHERE)
+    yield from _connected(_events(step, ranks(step)))
 
 
 def _told_sglang(step: Read) -> Iterator[Address]:
@@ -272,7 +186,7 @@ PROGRAMS: Mapping[str, tuple[Reader, Reader]] = {
     "vllm": (_vllm, _told_vllm),
     "sglang.launch_server": (_sglang, _told_sglang),
     "trtllm-serve": (_served, lambda step: iter(())),
-    f"{RUN}/sim.pyz": (_sim, lambda step: iter(())),
+    f"{RUN}/sim.pyz": (_sim, lambda step: _connected(_events(step, range(1)))),
     "vllm_router.launch_router": (_router, _told_router),
     "sglang_router.launch_router": (_router, _told_router),
     "smg": (_router, _told_router),
@@ -285,7 +199,7 @@ PROGRAMS: Mapping[str, tuple[Reader, Reader]] = {
 
 def program(step: Read) -> str:
     """The program that a step runs, empty for one that is not known here."""
-    return next((name for name in PROGRAMS if name in step.words[:3]), "")
+    return next((name for name in PROGRAMS if name in own(step.words)[:3]), "")
 
 
 def listens(step: Read) -> list[Address]:
