@@ -69,7 +69,7 @@ def _ways(case: Case) -> Iterator[Diagnostic]:
         return
     if prefill.catalogue.program != decode.catalogue.program:
         return
-    mine, other = _way(prefill), _way(decode)
+    mine, other = _way(case, prefill), _way(case, decode)
     if mine and other and mine != other:
         first, second = (prefill, decode) if prefill.role.kv else (decode, prefill)
         yield Diagnostic(
@@ -81,14 +81,15 @@ def _ways(case: Case) -> Iterator[Diagnostic]:
         )
 
 
-def _way(one: Said) -> str | None:
+def _way(case: Case, one: Said) -> str | None:
     """What the half hands over by, or None where that is another check's affair."""
     if one.role.kv:
         return one.role.kv
     if one.role.manifest.program.name == SGLANG:
         # SGLang 0.5.5 to 0.5.23 take Mooncake unless told.
         return str(one.value(_BACKEND) or "mooncake")
-    return "nixl" if _nixl(one) else None
+    has = {name for each in case.endpoints if each.role == one.role.name for name in each.connectors}
+    return "nixl" if any(name.startswith("Nixl") for name in has) and "MooncakeConnector" not in has else None
 
 
 def _shown(one: Said, name: str) -> str:
