@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from launcher.execute.images import berth, job
+from launcher.execute.images import berth, following, job
 from launcher.execute.images.baking import Baked, judged, kept, secrets
 from launcher.execute.images.daemon import Daemon
 from launcher.execute.images.failure import Failure
@@ -145,7 +145,7 @@ class Dock:
         with job.limited(self.limit, lambda: self._asked(lambda api: api.kill(container))):
             exit_ = self._exec(container, words.inside(role), {**role.env, **own}, hear)
         looks = {name: found for name in _READ if (found := self._look(container, name)) is not None}
-        judged(role, job.Ended(exit_, tuple(lines[-job.KEPT :])), frozenset(looks), hidden)
+        judged(role, job.Ended(exit_, tuple(lines[-following.KEPT :])), frozenset(looks), hidden)
         env = kept(self.world, role, looks[words.BEFORE], looks[words.AFTER])
         self._exec(container, ("rm", "-rf", _RUN), {}, unheard)
         self._asked(lambda api: api.stop(container, timeout=0))

@@ -1,16 +1,16 @@
-"""A program that bakes, on a node or here: followed line by line, and ended with whatever ends us."""
+"""A program that bakes, on a node or here, and its job."""
 
 import contextlib
 import math
 import os
 import re
 import signal
-import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from launcher.execute.images import following
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.place import OWN, SLURM, unmade
 from launcher.execute.slurm import queue
@@ -18,12 +18,9 @@ from launcher.execute.told import Told
 from launcher.execute.world import World
 from launcher.model import timelimit
 
-KEPT = 200
-"""Lines of what a program said that are kept."""
-
 _ENDED = re.compile("TIME LIMIT|oom|out of memory|CANCELLED|revoked", re.IGNORECASE)
-_SOON = 1.0
-_GENTLE = 30.0
+_ENDS: following.Ends = ((0, 1.0), (signal.SIGTERM, 30.0), (signal.SIGKILL, None))
+"""`srun` whose job is gone ends by itself, others on TERM."""
 _GONE = 120.0
 
 
@@ -72,50 +69,24 @@ def run(
     seconds. Raises Failure.
     """
     try:
-        process = subprocess.Popen(
-            argv,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            # Ctrl-C is ours to act on.
-            start_new_session=True,
-        )
+        process = following.begin(argv, env)
     except FileNotFoundError:
         kind, advice = ("slurm", "start on a login node") if argv[0] == "srun" else ("faulty", None)
         raise Failure(kind, f"`{argv[0]}` cannot be run: it is not on PATH", advice) from None  # type: ignore[arg-type]
-    lines: deque[str] = deque(maxlen=KEPT)
+    kept: deque[str] = deque(maxlen=following.KEPT)
     try:
-        with limited(limit, lambda: _end(process)) if limit is not None else contextlib.nullcontext():
-            for line in _lines(process):
-                lines.append(line)
+        with limited(limit, lambda: following.end(process, _ENDS)) if limit is not None else contextlib.nullcontext():
+            for line in following.lines(process):
+                kept.append(line)
                 hear(line)
             process.wait()
-        return Ended(process.returncode, tuple(lines))
+        return Ended(process.returncode, tuple(kept))
     finally:
         if process.poll() is None:
             end()
-            _end(process)
+            following.end(process, _ENDS)
         if process.stdout is not None:
             process.stdout.close()
-
-
-def _lines(process: "subprocess.Popen[bytes]") -> Iterator[str]:
-    for raw in process.stdout or ():
-        # A progress bar is drawn over and over in one line.
-        text = raw.decode("utf-8", "replace").rstrip().rpartition("\r")[2]
-        if text.strip():
-            yield text
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """`srun` whose job is gone ends by itself, others on TERM."""
-    for number, patience in ((0, _SOON), (signal.SIGTERM, _GENTLE), (signal.SIGKILL, None)):
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
 
 
 def cancel(world: World, name: str) -> None:

@@ -8,12 +8,12 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from typing import Protocol
 
+from launcher.execute.images import following
 from launcher.execute.images.failure import Failure
 from launcher.execute.slurm import queue, refusal
 from launcher.execute.told import Told
@@ -22,8 +22,8 @@ from launcher.model import timelimit
 from launcher.model.cluster import Cluster
 from launcher.model.option import queued
 
-_LINES = 200
 _GRACE = 10.0
+_STOP: following.Ends = ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE))
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """What programs need to reach registries where a site has them go through a proxy."""
 
@@ -131,41 +131,15 @@ def unmade(said: Sequence[str], own: str) -> Failure:
 
 def run(words: Sequence[str], env: Mapping[str, str], told: Told, lock: int) -> Ran:
     """Runs a program to its end; no other of its processes outlives us. Raises OSError."""
-    process = subprocess.Popen(
-        list(words),
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        # Ctrl-C is ours to act on: the program is told by a signal it ends properly on.
-        start_new_session=True,
-        pass_fds=(lock,),
-    )
-    kept: deque[str] = deque(maxlen=_LINES)
-    output: Any = process.stdout
+    process = following.begin(words, env, (lock,))
+    kept: deque[str] = deque(maxlen=following.KEPT)
     try:
-        for line in _lines(output):
-            kept.append(line)
-            told(line)
+        for line in following.lines(process):
+            kept.append(line.strip())
+            told(line.strip())
         return Ran(process.wait(), "\n".join(kept))
     finally:
-        output.close()
+        if process.stdout is not None:
+            process.stdout.close()
         if process.poll() is None:
-            _end(process)
-
-
-def _lines(output: IO[bytes]) -> Iterator[str]:
-    for raw in output:
-        # A progress bar is drawn over and over in one line.
-        text = raw.decode("utf-8", "replace").rstrip().rpartition("\r")[2].strip()
-        if text:
-            yield text
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-            return
+            following.end(process, _STOP)
