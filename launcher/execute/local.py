@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from launcher.execute.enter import enter
 from launcher.execute.journal import ARCHIVE, Run, claim_stop, refusal
 from launcher.execute.journal import script as read_script
-from launcher.execute.status import Event, Tail
+from launcher.execute.status import Tail
 from launcher.execute.world import World
 from launcher.run import lock
 from launcher.run.child import inherited
@@ -64,21 +64,6 @@ def environment(environ: Mapping[str, str], run: Path, script: Script) -> dict[s
     raw = {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
     found = inherited((*script.inherit, *sorted(wanted)), raw)
     return {os.fsdecode(name): os.fsdecode(value) for name, value in found.items()} | {VARIABLE: str(run)}
-
-
-def watch(world: World, run: Run, until: str = "end") -> Iterator[Event]:
-    """The run's events from its beginning as they happen, up to the first `until`, or to the end of the run."""
-    tail = Tail(run)
-    while True:
-        # Asked before reading: what a run wrote last is read after it has ended.
-        live = lock.held(str(run.path))
-        for event in tail.read():
-            yield event
-            if event["event"] == until:
-                return
-        if not live:
-            return
-        world.pause(_PAUSE)
 
 
 def stop(world: World, run: Run, by: str = "down", hasten: bool = False) -> None:

@@ -73,14 +73,6 @@ def test_a_start_that_fails_is_refused(world: Recording, run: Run, ran: Ran, mes
     assert (finding.exit, finding.message) == (1, message)
 
 
-def test_watching_reads_to_the_end_of_a_run_that_is_over(world: Recording, run: Run) -> None:
-    lines = ['{"event": "a"}', '{"event": "ready"}', '{"event": "b"}']
-    (run.path / "events.jsonl").write_text("\n".join(lines) + "\n")
-    assert [event["event"] for event in local.watch(world, run)] == ["a", "ready", "b"]
-    assert [event["event"] for event in local.watch(world, run, "ready")] == ["a", "ready"]
-    assert world.clock == 0.0
-
-
 def test_a_run_that_is_over_is_only_swept(world: Recording, run: Run) -> None:
     local.stop(world, run)
     assert world.calls == [("sweep", run.path)]

@@ -131,11 +131,21 @@ class Watched:
     def event(self, kind: str, step: str | None = None) -> status.Event:
         """The first such event, waited for; the run ending before it is a failure."""
         deadline = time.monotonic() + LIMIT
-        for event in local.watch(self.world, self.run, "end"):
+        for event in self._happening():
             if event["event"] == kind and (step is None or event.get("step") == step):
                 return event
             assert time.monotonic() < deadline
         raise AssertionError(f"no {kind} of {step}: {self.events()}")
+
+    def _happening(self) -> Iterator[status.Event]:
+        tail = status.Tail(self.run)
+        while True:
+            # Asked before reading: what a run wrote last is read after it has ended.
+            live = lock.held(str(self.path))
+            yield from tail.read()
+            if not live:
+                return
+            self.world.pause(0.05)
 
     def pid(self, victim: str) -> int:
         """Process of a step, of the `supervisor` or of the `keeper`."""

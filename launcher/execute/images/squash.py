@@ -23,7 +23,6 @@ from typing import IO, Any
 
 from launcher.execute.images.failure import Failure, full, roomless
 
-COMPRESSORS = ("zstd", "lz4", "gzip", "lzo", "xz")
 _LEVELS = {"zstd": "level=1", "gzip": "level=1", "xz": ""}
 _OPTIONS = {
     "zstd": ("-Xcompression-level", "1"),

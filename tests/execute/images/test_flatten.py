@@ -10,18 +10,20 @@ import tempfile
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.squash import COMPRESSORS, Squash, program, words
+from launcher.execute.images.squash import Squash, program, words
+from launcher.model.cluster import Store
 from tests.execute.images.flat import squash, tree, umoci, unsquash
 from tests.testbed import oci
 from tests.testbed.oci import Entry, folder, hard, symlink
 
+COMPRESSORS = get_args(Store.model_fields["compressor"].annotation)
 FOLDERS = ["d", "d/e", "d/e/g", "h"]
 FILES = ["f", "d/f", "d/e/f", "h/i", "d/x-" + "long" * 40, "d/é"]
 LINKS = ["l", "d/l", "h/l"]
