@@ -67,7 +67,8 @@ def test_an_alias_is_put_and_all_else_stays(made: tuple[str, dict[str, Any]], al
     text, _ = made
     new = put(text, alias, entry)
     before, after = tomllib.loads(text), tomllib.loads(new)
-    assert after.pop("images") == {**before.pop("images", {}), alias: entry}
+    meant = {"reference": entry} if isinstance(entry, str) and f'[images."{alias}"]' in text else entry
+    assert after.pop("images") == {**before.pop("images", {}), alias: meant}
     assert after == before
     # Every line but that of the alias is there still, in its order.
     left = iter(new.splitlines())
@@ -90,6 +91,29 @@ def test_an_alias_is_taken_away_and_all_else_stays(made: tuple[str, dict[str, An
     before["images"].pop(alias)
     assert {**before, "images": before["images"]} == {"images": {}, **after}
     assert new.endswith("\n")
+    assert [line for line in new.splitlines() if line[:1] == "#"] == [
+        line for line in text.splitlines() if line[:1] == "#"
+    ]
+
+
+HEADINGS = """\
+[images.vllm] # the usual
+reference = "/v.sqsh"
+[images.vllm.versions]
+vllm = "0.33.0"
+
+# the next one is old
+[images.smg]
+reference = "/s.sqsh"
+"""
+
+
+def test_what_stands_before_the_next_table_stays() -> None:
+    rest = HEADINGS[HEADINGS.index("\n# the next") :]
+    assert removed(HEADINGS, "vllm") == rest
+    assert put(HEADINGS, "vllm", "/new.sqsh") == '[images.vllm] # the usual\nreference = "/new.sqsh"\n' + rest
+    entry = {"reference": "/v.sqsh", "versions": {"vllm": "0.34.0"}}
+    assert put(HEADINGS, "vllm", entry) == HEADINGS.replace("0.33.0", "0.34.0")
 
 
 @pytest.mark.parametrize(
