@@ -96,6 +96,8 @@ class Fault:
     length: int | None = None
     spoil: bool = False
     drop: bool = False
+    whole: bool = False
+    """Whether it knows no ranges."""
 
 
 @dataclass
@@ -164,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(fault.status, fault.headers, b"", fault)
             return
         connection = http.client.HTTPConnection(self.behind, timeout=20)
-        dropped = ("host", "authorization") if self.proxy.bearer else ("host",)
+        dropped = {"host"} | ({"authorization"} if self.proxy.bearer else set()) | ({"range"} if fault.whole else set())
         headers = {name: value for name, value in self.headers.items() if name.lower() not in dropped}
         connection.request(self.command, self.path, headers=headers)
         answer = connection.getresponse()

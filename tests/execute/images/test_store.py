@@ -155,6 +155,25 @@ def test_a_download_goes_on_where_it_was(front: Proxy, made: Made, tmp_path: Pat
     assert all(int(text[6:-1]) > 0 for text in ranges)
 
 
+@pytest.mark.parametrize("status", [200, 416, 401])
+def test_a_registry_that_does_not_go_on(front: Proxy, made: Made, tmp_path: Path, status: int) -> None:
+    """It knows no ranges, or a token has ended meanwhile."""
+    layer = max(made.blobs, key=lambda digest: len(made.blobs[digest]))
+    front.bearer = True
+    scope = "repository:s/image:pull"
+    again = f'Bearer realm="http://{front.host}/token",service="testbed",scope="{scope}",error="invalid_token"'
+    front.faults[:] = [
+        Fault(f"GET .*{layer}", times=1, cut=300_000),
+        Fault(f"GET .*{layer}", times=1, whole=True)
+        if status == 200
+        else Fault(f"GET .*{layer}", times=1, status=status, headers={"WWW-Authenticate": again}),
+    ]
+    assert inspect.file(store(tmp_path).ensure(named(front.host, IMAGE), "x86_64"))
+    ranges = [headers.get("Range") or headers.get("range") for _, path, headers in front.seen if path.endswith(layer)]
+    more: dict[int, list[str | None]] = {200: [], 416: [None], 401: ["bytes=300000-"]}
+    assert ranges == [None, "bytes=300000-", *more[status]]
+
+
 PROGRAM = """\
 import os, sys
 from pathlib import Path
@@ -171,22 +190,6 @@ store = Store(world, Path(sys.argv[1]), asked, Maker(world, asked))
 print("begun", flush=True)
 store.ensure(parse(sys.argv[2]), "x86_64")
 """
-
-
-@pytest.mark.parametrize("status", [416, 401])
-def test_a_registry_that_does_not_go_on(front: Proxy, made: Made, tmp_path: Path, status: int) -> None:
-    """It knows no ranges, or a token has ended meanwhile."""
-    layer = max(made.blobs, key=lambda digest: len(made.blobs[digest]))
-    front.bearer = True
-    scope = "repository:s/image:pull"
-    again = f'Bearer realm="http://{front.host}/token",service="testbed",scope="{scope}",error="invalid_token"'
-    front.faults[:] = [
-        Fault(f"GET .*{layer}", times=1, cut=300_000),
-        Fault(f"GET .*{layer}", times=1, status=status, headers={"WWW-Authenticate": again}),
-    ]
-    assert inspect.file(store(tmp_path).ensure(named(front.host, IMAGE), "x86_64"))
-    ranges = [headers.get("Range") or headers.get("range") for _, path, headers in front.seen if path.endswith(layer)]
-    assert ranges == [None, "bytes=300000-", None if status == 416 else "bytes=300000-"]
 
 
 def test_killed_at_any_moment_the_next_finishes(front: Proxy, made: Made, tmp_path: Path) -> None:
