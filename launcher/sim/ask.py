@@ -144,11 +144,11 @@ def _prompts(value: Any, name: str) -> tuple[tuple[tuple[str, ...], ...], bool]:
     if isinstance(value, str):
         return (words(value),), False
     if isinstance(value, list) and value:
-        if all(_is_integer(item) for item in value):
+        if all(whole(item) for item in value):
             return (_named(value),), False
         if all(isinstance(item, str) for item in value):
             return tuple(words(item) for item in value), True
-        if all(isinstance(item, list) and item and all(_is_integer(token) for token in item) for item in value):
+        if all(isinstance(item, list) and item and all(whole(token) for token in item) for item in value):
             return tuple(_named(item) for item in value), True
     raise Problem(400, f"{name}: text, token ids, or a list of either is wanted", param=name)
 
@@ -175,7 +175,8 @@ def _content(message: Any) -> str:
     raise Problem(400, "messages: content is text or a list of parts", param="messages")
 
 
-def _is_integer(value: Any) -> bool:
+def whole(value: Any) -> bool:
+    """Whether it is an integer, as JSON has them."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -183,7 +184,7 @@ def _integer(raw: Mapping[str, Any], name: str, least: int) -> int | None:
     value = raw.get(name)
     if value is None:
         return None
-    if not _is_integer(value):
+    if not whole(value):
         raise Problem(400, f"{name}: Input should be a valid integer", param=name)
     if value < least:
         raise Problem(400, f"{name} must be at least {least}, got {value}.", param=name)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launcher.sim.ask import Ask, Problem
+from launcher.sim.ask import Ask, Problem, whole
 from launcher.sim.handoff import Lost, Shelf, Store, fetch, record, within
 from launcher.sim.leg import Leg, Listener, Part
 
@@ -77,7 +77,7 @@ def _rooms(ask: Ask) -> list[Room]:
     columns = [_column(ask, name) for name in ("bootstrap_host", "bootstrap_port", "bootstrap_room")]
     rooms: list[Room] = []
     for host, port, number in zip(*columns, strict=True):
-        if not isinstance(host, str) or not _whole(port) or not _whole(number):
+        if not isinstance(host, str) or not whole(port) or not whole(number):
             raise Problem(
                 500, f"no hand-over from {host}:{port}, room {number}: an address is missing", "InternalServerError"
             )
@@ -92,7 +92,3 @@ def _column(ask: Ask, name: str) -> list[Any]:
     if len(value) != len(ask.prompts):
         raise Problem(400, f"{name}: {len(ask.prompts)} are wanted, one a prompt", param=name)
     return value
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launcher.sim.ask import Ask, Problem
+from launcher.sim.ask import Ask, Problem, whole
 from launcher.sim.blocks import BLOCK
 from launcher.sim.handoff import Lost, Record, Shelf, Store, fetch, record
 from launcher.sim.leg import Leg, Listener
@@ -160,4 +160,4 @@ def _complete(params: Mapping[str, Any]) -> bool:
     """Whether all is said; vLLM ignores incomplete parameters with a warning and computes the prompt itself."""
     wanted = ("remote_engine_id", "remote_host", "remote_port", "remote_request_id", "remote_block_ids")
     port = params.get("remote_port")
-    return all(params.get(name) for name in wanted) and isinstance(port, int) and not isinstance(port, bool)
+    return all(params.get(name) for name in wanted) and whole(port)
