@@ -17,7 +17,7 @@ from launcher.execute.bundle import bundle, simulator
 from launcher.execute.world import World
 from launcher.roles import rehearsal
 from launcher.run import account, files, lock, prepare
-from launcher.run.script import SCHEMA, Script, dump, load
+from launcher.run.script import SCHEMA, Budgets, Script, dump, load
 from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.suggest import nearest
 
@@ -176,6 +176,14 @@ def script(run: Run) -> Script:
         return load((run.path / prepare.SCRIPT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise unreadable(run.path / prepare.SCRIPT, error) from error
+
+
+def budget(run: Run) -> float:
+    """Seconds that the run may take to stop; where its Script cannot be read, those of any other."""
+    try:
+        return script(run).budgets.stop
+    except Refused:
+        return Budgets().stop
 
 
 def claim_stop(run: Run, by: str) -> bool:

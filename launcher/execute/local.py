@@ -11,17 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from launcher.execute.enter import enter
-from launcher.execute.journal import ARCHIVE, Run, claim_stop, refusal
+from launcher.execute.journal import ARCHIVE, Run, budget, claim_stop, refusal
 from launcher.execute.journal import script as read_script
 from launcher.execute.status import Tail
 from launcher.execute.world import World
 from launcher.run import lock
 from launcher.run.child import inherited
 from launcher.run.keeper import LOG
-from launcher.run.script import Budgets, Script
+from launcher.run.script import Script
 from launcher.run.sweep import VARIABLE
 from launcher.run.words import DETACH
-from launcher.text.diagnostic import Refused
 
 _ADDRESS = IPv4Address("127.0.0.1")
 _START = 30.0
@@ -109,7 +108,7 @@ def _wait_for_end(world: World, run: Run) -> bool:
     signal: a run that has not heard of its end is told again.
     """
     begun = world.monotonic()
-    deadline = begun + _budget(run) + _MARGIN
+    deadline = begun + budget(run) + _MARGIN
     tail = Tail(run)
     heard = told = False
     while lock.held(str(run.path)):
@@ -122,13 +121,6 @@ def _wait_for_end(world: World, run: Run) -> bool:
             _signal(world, run, signal.SIGTERM)
         world.pause(_PAUSE)
     return True
-
-
-def _budget(run: Run) -> float:
-    try:
-        return read_script(run).budgets.stop
-    except Refused:
-        return Budgets().stop
 
 
 def _kill(world: World, run: Run) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.execute.journal import Run, claim_stop, refusal
-from launcher.execute.journal import script as read_script
+from launcher.execute.journal import Run, budget, claim_stop, refusal
 from launcher.execute.slurm import ending, queue, submit
 from launcher.execute.slurm.enter import enter
 from launcher.execute.slurm.reading import HALTED, OVER, WAITING, Job
@@ -14,8 +13,6 @@ from launcher.execute.status import Tail
 from launcher.execute.world import World
 from launcher.render.sbatch import LOG
 from launcher.run import outcome
-from launcher.run.script import Budgets
-from launcher.text.diagnostic import Refused
 
 _EVERY = 1.0
 _PAUSE = 0.1
@@ -95,7 +92,7 @@ class Slurm:
 
     def _await(self, run: Run, number: str) -> None:
         begun = self.world.monotonic()
-        limit = begun + _budget(run) + _MARGIN
+        limit = begun + budget(run) + _MARGIN
         tail = Tail(run)
         heard = told = forced = False
         while self._queued(number):
@@ -151,10 +148,3 @@ class Slurm:
                 return True
             ending.settle(run, ended, number)
         return False
-
-
-def _budget(run: Run) -> float:
-    try:
-        return read_script(run).budgets.stop
-    except Refused:
-        return Budgets().stop
