@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.execute.world import Ran, World
-from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.diagnostic import Refused, refusal
 
 _ENV = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 _PATIENCE = 300.0
@@ -60,9 +60,9 @@ class Git:
             return
         if unsafe := _UNSAFE.search(found.err):
             advice = f"`git config --global --add safe.directory {unsafe[1]}` says that you trust it"
-            raise _refusal("git-failed", f"git does not open `{unsafe[1]}`: it belongs to somebody else", advice, 1)
+            raise refusal("git-failed", f"git does not open `{unsafe[1]}`: it belongs to somebody else", advice, 1)
         where = f"`{self.folder}` is in no git repository"
-        raise _refusal("no-repository", where, "without `--changed-since` every image is listed")
+        raise refusal("no-repository", where, "without `--changed-since` every image is listed")
 
     def _commit(self, revision: str) -> str:
         # A name that starts with a dash would be read as an option, and no revision has one.
@@ -74,7 +74,7 @@ class Git:
             advice = "this clone is shallow: fetch it (`fetch-depth: 0` of actions/checkout, `GIT_DEPTH: 0` of GitLab)"
         else:
             advice = "a commit, branch or tag of this repository; `git fetch` brings those of its remotes"
-        raise _refusal("unknown-revision", f"git knows no revision `{revision}` here", advice)
+        raise refusal("unknown-revision", f"git knows no revision `{revision}` here", advice)
 
     def _shallow(self) -> bool:
         return self._git("rev-parse", "--is-shallow-repository").out.strip() == "true"
@@ -83,7 +83,7 @@ class Git:
         done = self._git(*words)
         if done.exit != 0:
             said = (done.err.strip().splitlines() or [f"exit code {done.exit}"])[0].removeprefix("fatal: ")
-            raise _refusal("git-failed", f"`git {words[0]}` failed: {said}", status=1)
+            raise refusal("git-failed", f"`git {words[0]}` failed: {said}", status=1)
         return done.out
 
     def _git(self, *words: str) -> Ran:
@@ -96,8 +96,4 @@ class Git:
 
 def _absent() -> Refused:
     advice = "install it; without `--changed-since` every image is listed, and git is not asked"
-    return _refusal("git-failed", "there is no program `git` on `PATH`", advice, 1)
-
-
-def _refusal(code: str, message: str, advice: str | None = None, status: int = 2) -> Refused:
-    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
+    return refusal("git-failed", "there is no program `git` on `PATH`", advice, 1)

@@ -18,6 +18,7 @@ from launcher.execute.world import World
 from launcher.roles import rehearsal
 from launcher.run import account, files, lock, prepare
 from launcher.run.script import SCHEMA, Budgets, Script, dump, load
+from launcher.text import diagnostic
 from launcher.text.diagnostic import Diagnostic, Place, Refused
 from launcher.text.suggest import nearest
 
@@ -63,7 +64,7 @@ class Contents:
 
 def refusal(code: str, message: str, advice: str | None = None, status: int = 1) -> Refused:
     """An operation on a run that could not be done, as an exception to raise."""
-    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
+    return diagnostic.refusal(code, message, advice, status)
 
 
 def unreadable(path: Path, error: Exception) -> Refused:

@@ -79,6 +79,11 @@ class Refused(Exception):
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
+def refusal(code: str, message: str, advice: str | None = None, status: int = 2) -> Refused:
+    """A refusal that has no place in a file, as an exception to raise."""
+    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
+
+
 def ordered(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """By document, position, severity (errors first) and code; what has no place comes first."""
     return sorted(findings, key=_order)

@@ -18,7 +18,7 @@ from launcher.model.cluster import ARCHITECTURES, Cluster
 from launcher.model.linking import Linking
 from launcher.model.site import Site, site
 from launcher.text.advice import option, typed
-from launcher.text.diagnostic import Diagnostic, Place, Refused
+from launcher.text.diagnostic import Diagnostic, Place, Refused, refusal
 from launcher.text.document import Document
 from launcher.text.parse import parse
 from launcher.text.suggest import nearest
@@ -31,11 +31,6 @@ class Target:
     name: str
     file: Path
     known: str
-
-
-def refusal(code: str, message: str, advice: str | None = None, status: int = 2) -> Refused:
-    """A refusal that has no place in a file, as an exception to raise."""
-    return Refused([Diagnostic(code, message, None, help=advice, exit=status)])
 
 
 def read(name: str, place: Place | None = None) -> Site:

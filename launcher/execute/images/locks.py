@@ -12,7 +12,6 @@ from launcher.execute import reading
 from launcher.execute.folder import above, exists
 from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
-from launcher.execute.images.aliases import refusal
 from launcher.execute.images.failure import CODES, EXITS, Failure, Kind
 from launcher.execute.library import Files
 from launcher.execute.told import Told
@@ -27,7 +26,7 @@ from launcher.model.manifest import Manifest
 from launcher.model.option import queued
 from launcher.model.site import Site
 from launcher.run import files
-from launcher.text.diagnostic import Diagnostic, Place, Refused
+from launcher.text.diagnostic import Diagnostic, Place, Refused, refusal
 from launcher.text.parse import parse
 
 _USUAL = ("sh", "bash", "env", "python3")
