@@ -1,6 +1,7 @@
 """`launch wait RUN`: until the run is ready, or with `--ended` until it has ended."""
 
 import argparse
+from dataclasses import replace
 
 from launcher.cli import arguments, ending
 from launcher.cli.guard import Failed
@@ -17,10 +18,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Returns 0 when what was waited for is there; the run's exit code, or 1, where the run is over instead."""
     limit = None if args.timeout is None else arguments.duration(args.timeout)
     world = Real()
+    began = world.monotonic()
     found = find(world, args.run)
-    kind = Kinds(world).of(found)
+    # Where Slurm does not answer, its programs take 40 s to say so (`squeue` of 22.05).
+    kind = Kinds(world if limit is None else replace(world, until=began + limit)).of(found)
     ready = False
-    tail, began = Tail(found), world.monotonic()
+    tail = Tail(found)
     while True:
         live = kind.live(found)
         for event in tail.read():

@@ -1,5 +1,6 @@
 """The effects the command line needs, behind one small protocol: a real one, and one that records."""
 
+import math
 import os
 import subprocess
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from launcher.run import proc, sweep
+
+_LEAST = 2.0
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,12 @@ class World(Protocol):
 
 @dataclass
 class Real:
-    """The world as it is; `environ` is what commands see of the environment."""
+    """The world as it is; `environ` is what commands see of the environment. From `until` on, by the clock that is
+    never set, no program is waited for.
+    """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    until: float = math.inf
 
     def now(self) -> float:
         """Wall-clock time, seconds since the epoch."""
@@ -87,6 +93,8 @@ class Real:
         keep: Sequence[int] = (),
     ) -> Ran:
         """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
+        # One that answers at once has the time to, however late it is.
+        patience = min(patience, max(self.until - self.monotonic(), _LEAST))
         try:
             done = subprocess.run(
                 list(words),

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,6 +141,12 @@ class TestReal:
             Real().run(("no-such-program",))
         with pytest.raises(TimeoutError, match=r"sleep did not end within 0\.05 s"):
             Real().run(("sleep", "3600"), patience=0.05)
+
+    def test_what_is_not_waited_for_past_a_moment(self) -> None:
+        world = Real(until=time.monotonic() - 1)
+        assert world.run(("true",)) == Ran(0)
+        with pytest.raises(TimeoutError, match="sleep did not end within 2 s"):
+            world.run(("sleep", "3600"))
 
     def test_clocks(self) -> None:
         world = Real()

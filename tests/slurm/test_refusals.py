@@ -79,11 +79,16 @@ def test_some_failures_leave_it_open(said: str, open_: bool) -> None:
     assert refusal.unsure(said) is open_
 
 
-def test_a_program_that_does_not_end_is_no_program_that_is_absent() -> None:
-    class Hanging(Real):
-        def run(self, words: Sequence[str], *_: object, **__: object) -> Ran:
-            raise TimeoutError(words[0])
+class Hanging(Real):
+    def run(self, words: Sequence[str], *_: object, **__: object) -> Ran:
+        raise TimeoutError(words[0])
 
+
+def test_a_queue_that_hangs_is_one_that_does_not_answer() -> None:
+    assert queue.mine(Hanging()) is None
+
+
+def test_a_program_that_does_not_end_is_no_program_that_is_absent() -> None:
     with pytest.raises(Refused) as raised:
         queue.ask(Hanging(), ("scancel", "7"), 3)
     (found,) = raised.value.diagnostics

@@ -96,6 +96,23 @@ def test_a_node_that_is_silent_does_not_end_the_run_at_once(site: Site) -> None:
     assert ended(run)[:2] == ("stopped", 0)
 
 
+def test_a_controller_that_hangs_is_not_waited_for_longer_than_was_said(site: Site) -> None:
+    run = site.up()
+    controller = site.bed.daemons["slurmctld"].pid
+    os.kill(controller, signal.SIGSTOP)
+    before = time.monotonic()
+    try:
+        said = site.launch("wait", run.name, "--ended", "--timeout", "1s", status=6).stderr
+        waited = time.monotonic() - before
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    assert "has not ended after 1 s; it goes on" in said
+    assert waited < 15
+    site.launch("wait", run.name)
+    site.launch("down", run.name)
+    assert ended(run)[:2] == ("stopped", 0)
+
+
 def test_a_suspended_job_is_shown_waited_for_and_ended(site: Site) -> None:
     run = site.up()
     site.bed.ask("scontrol", "suspend", run.job)

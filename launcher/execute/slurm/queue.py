@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from launcher.execute.slurm import reading
 from launcher.execute.slurm.reading import Job
-from launcher.execute.slurm.refusal import absent, silent
+from launcher.execute.slurm.refusal import Silent, absent, silent
 from launcher.execute.world import Ran, World
 from launcher.text.diagnostic import Refused
 
@@ -29,8 +29,11 @@ def ask(world: World, words: Sequence[str], patience: float = _PATIENCE) -> Ran:
 
 
 def mine(world: World) -> Sequence[Job] | None:
-    """The jobs of this user that have not ended; None where Slurm does not answer."""
-    ran = ask(world, ("squeue", "--noheader", f"--user={os.geteuid()}", reading.JOBS))
+    """The jobs of this user that have not ended; None where Slurm does not answer. Raises Refused as `ask` does."""
+    try:
+        ran = ask(world, ("squeue", "--noheader", f"--user={os.geteuid()}", reading.JOBS))
+    except Silent:
+        return None
     return None if ran.exit else list(reading.jobs(ran.out))
 
 

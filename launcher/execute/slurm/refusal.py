@@ -138,10 +138,14 @@ def absent(program: str, reason: str) -> Refused:
     )
 
 
-def silent(program: str, patience: float) -> Refused:
+class Silent(Refused):
+    """Slurm did not answer; it may yet."""
+
+
+def silent(program: str, patience: float) -> Silent:
     """A program of Slurm that did not end in time."""
     message = f"`{program}` did not answer within {patience:g} s"
-    return Refused([Diagnostic("slurm-absent", message, None, help=advice("unable to contact"), exit=5)])
+    return Silent([Diagnostic("slurm-absent", message, None, help=advice("unable to contact"), exit=5)])
 
 
 def words(said: str) -> list[str]:
