@@ -30,7 +30,7 @@ PROGRAMS: Mapping[str, Callable[[List[str]], int]] = {
 def main(argv: List[str]) -> int:
     """`[--detach|--hold] RUNDIR`: keeps the run until it has ended and returns its exit code.
 
-    With `--hold` it returns when it is told to end once more: the job that it is in lasts. With `--detach` the keeper
+    With `--hold` the job that it is in lasts: it returns once somebody asks for the end, of the run or after it. With `--detach` the keeper
     goes on in a session of its own; the call returns 0 once it holds the lock, its pid and start time on standard
     output, or 1 with the reason on standard error.
     """
@@ -44,8 +44,7 @@ def main(argv: List[str]) -> int:
     if DETACH not in argv:
         code = _begin(run, None)
         if HOLD in argv:
-            signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-            signal.sigwait(STOPS)
+            _last(run)
         return code
     read, write = os.pipe()
     if os.fork():
@@ -58,6 +57,13 @@ def main(argv: List[str]) -> int:
         code = _begin(run, write)
     finally:
         os._exit(code)
+
+
+def _last(run: str) -> None:
+    """Returns once the end was asked for. Whoever asks writes that first, and signals then: none is missed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    if outcome.asked(run) is None:
+        signal.sigwait(STOPS)
 
 
 def _begin(run: str, report: Optional[int]) -> int:

@@ -12,6 +12,8 @@ from launcher.execute.slurm import within
 from tests.slurm.deployment import LAUNCH, RECIPE, Deployed, Site
 from tests.testbed.bed import Bed, until
 
+ONE = RECIPE.replace("replicas = 2", "replicas = 1")
+
 
 @pytest.fixture
 def site(networked: Bed) -> Site:
@@ -73,14 +75,13 @@ def test_an_allocation_that_is_none_is_named_with_where_it_comes_from(site: Site
 
 
 def test_a_held_job_takes_the_next_run(site: Site) -> None:
-    one = RECIPE.replace("replicas = 2", "replicas = 1")
-    first = site.started("--hold", text=one)
+    first = site.started("--hold", text=ONE)
     site.launch("wait", first.name)
     site.bed.run(["kill", "-9", str(first.task("worker-0"))], user="root")
     until(lambda: first.told()["state"] == "ended" or None)
     assert first.told()["exit"] == 7
     assert site.bed.jobs()[int(first.job)] == "RUNNING"
-    site.launch("up", site.recipe(one), "--wait", "--in", first.job)
+    site.launch("up", site.recipe(ONE), "--wait", "--in", first.job)
     second = site.last()
     assert second.job == first.job
     assert second.name != first.name
@@ -89,6 +90,14 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     assert site.bed.jobs()[int(first.job)] == "RUNNING"
     site.launch("down", first.name)
     site.bed.wait(int(first.job))
+
+
+def test_down_of_a_run_that_holds_its_job_gives_it_back(site: Site) -> None:
+    """It ends as soon as the run has: Slurm is not asked to end what would have ended by itself."""
+    run = site.up("--hold", text=ONE)
+    site.launch("down", run.name)
+    assert site.bed.jobs()[int(run.job)] == "COMPLETED"
+    assert run.outcome()["state"] == "stopped"
 
 
 def test_what_a_lost_run_left_in_an_allocation_is_shown_and_ended(site: Site) -> None:
