@@ -30,9 +30,9 @@ PROGRAMS: Mapping[str, Callable[[List[str]], int]] = {
 def main(argv: List[str]) -> int:
     """`[--detach|--hold] RUNDIR`: keeps the run until it has ended and returns its exit code.
 
-    With `--hold` the job that it is in lasts: it returns once somebody asks for the end, of the run or after it. With `--detach` the keeper
-    goes on in a session of its own; the call returns 0 once it holds the lock, its pid and start time on standard
-    output, or 1 with the reason on standard error.
+    With `--hold` the job that it is in lasts: it returns once somebody asks for the end, of the run or after it. With
+    `--detach` the keeper goes on in a session of its own; the call returns 0 once it holds the lock, its pid and start
+    time on standard output, or 1 with the reason on standard error.
     """
     if argv and argv[0] in PROGRAMS:
         return PROGRAMS[argv[0]](argv[1:])
