@@ -18,7 +18,7 @@ def mount_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | Qu
     """
     if plan.batch is None or job.cluster.runtime == "none":
         return
-    for source, place in _sources(job).items():
+    for source, place in _sources(job, plan).items():
         here = Present(source)
         answer = facts.get(here)
         if answer is None:
@@ -33,11 +33,20 @@ def mount_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Diagnostic | Qu
                 yield Diagnostic("mount-absent", f"the source `{source}` {found.text}", place, help=advice)
 
 
-def _sources(job: Job) -> dict[str, Place]:
+def _sources(job: Job, plan: Plan) -> dict[str, Place]:
     """Source → where it is said first; words of pyxis are none."""
     found: dict[str, Place] = {}
     for role in job.roles:
         for index, mount in enumerate(role.mounts):
             if mount.source.startswith("/"):
                 found.setdefault(mount.source, role.place("mounts", index, "source"))
-    return found
+    return found | dict.fromkeys(_model(job, plan) - found.keys(), job.origins.place(("model", "path")))
+
+
+def _model(job: Job, plan: Plan) -> set[str]:
+    """The model's folder where steps mount it, unless `model-absent` asks for it."""
+    said = job.recipe.model.path
+    alias = None if said is None else job.cluster.models.get(said)
+    if alias is None or (alias.where == "compute" and not job.rehearsed):
+        return set()
+    return {alias.path} & {mount.source for step in plan.steps for mount in step.mounts}
