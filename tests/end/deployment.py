@@ -96,6 +96,12 @@ class Deployment(Program):
                 return int(event["pid"])
         raise KeyError(who)
 
+    def down(self) -> None:
+        """Ends the newest run, of which nothing is left."""
+        assert self("down", "last").returncode == 0
+        assert self.left() == []
+        assert self.outcome()["exit"] == 0
+
     def left(self) -> list[int]:
         """What of the newest run still lives."""
         return leftovers(str(self.run))

@@ -41,12 +41,6 @@ def ready(user: Deployment, *words: str) -> None:
     )
 
 
-def down(user: Deployment) -> None:
-    assert user("down", "last").returncode == 0
-    assert user.left() == []
-    assert user.outcome()["exit"] == 0
-
-
 def test_aggregate(user: Deployment) -> None:
     ready(user, "sim-llm-d")
     served = Counter(complete(user, f"{number} b c")["sim"]["worker"] for number in range(8))
@@ -59,7 +53,7 @@ def test_aggregate(user: Deployment) -> None:
     assert len(streamed) > 1
     assert request(user, "/v1/models").data["data"][0]["id"] == "tiny"
     assert request(user, "/metrics").status == 404
-    down(user)
+    user.down()
 
 
 def test_prefill_and_decode(user: Deployment) -> None:
@@ -80,7 +74,7 @@ def test_prefill_and_decode(user: Deployment) -> None:
     )
     assert last["endpoint"] in sidecars
     assert last["prefiller"] in prefills
-    down(user)
+    user.down()
 
 
 def test_where_a_request_goes_is_not_the_clients_to_say(user: Deployment) -> None:
@@ -88,7 +82,7 @@ def test_where_a_request_goes_is_not_the_clients_to_say(user: Deployment) -> Non
     nowhere = "127.0.0.1:1"
     found = complete(user, x_gateway_destination_endpoint=nowhere, x_prefiller_host_port=nowhere)["sim"]
     assert found["handed_over"]
-    down(user)
+    user.down()
 
 
 def test_other_nodes_may_ask_envoys_admin_port_two_things_alone(user: Deployment) -> None:
@@ -99,7 +93,7 @@ def test_other_nodes_may_ask_envoys_admin_port_two_things_alone(user: Deployment
     assert request(user, "/config_dump", port=9911).status == 404
     assert request(user, "/quitquitquit", {}, port=9911).status == 404
     assert complete(user)["sim"]
-    down(user)
+    user.down()
 
 
 @pytest.mark.parametrize("step", ["decode-1", "sidecar-0", "epp", "envoy"])
@@ -127,7 +121,7 @@ def test_a_configuration_of_the_users_own_is_what_the_epp_reads(user: Deployment
     read = json.loads((user.run / "llm-d" / "epp.json").read_text(encoding="utf-8"))
     assert [profile["name"] for profile in read["schedulingProfiles"]] == ["mine"]
     assert {complete(user, f"{number}")["sim"]["worker"] for number in range(4)} == {"worker-0", "worker-1"}
-    down(user)
+    user.down()
 
 
 def test_absent_programs_are_said_before_anything_starts(deployment: Deployment) -> None:
@@ -161,4 +155,4 @@ def test_rehearsed(user: Deployment, recipe: str) -> None:
     assert {(part["worker"], part["rank"]) for part in parts} == LAYOUTS[recipe]
     if "worker-0" not in {part["worker"] for part in parts}:
         assert all(part["handed_over"] and not part["recomputed"] for part in parts)
-    down(user)
+    user.down()

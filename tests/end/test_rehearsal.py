@@ -65,12 +65,6 @@ def served(user: Deployment, wanted: set[tuple[str, int]], **more: Any) -> set[t
     return seen
 
 
-def down(user: Deployment) -> None:
-    assert user("down", "last").returncode == 0
-    assert user.left() == []
-    assert user.outcome()["exit"] == 0
-
-
 DEEPSEEK = "deepseek-ai/DeepSeek-V4-Pro"
 RECIPES = {
     "vllm-router": {(f"worker-{each}", rank) for each in (0, 1) for rank in range(4)},
@@ -102,14 +96,14 @@ def test_recipes(deployment: Deployment, recipe: str) -> None:
     if "-pd" in recipe:
         found = [part(deployment, model) for _ in range(4)]
         assert all(each["handed_over"] and not each["recomputed"] for each in found)
-    down(deployment)
+    deployment.down()
 
 
 def test_without_a_router_the_first_of_a_replica_s_nodes_answers(deployment: Deployment) -> None:
     rehearse(deployment, "vllm-nodes")
     assert part(deployment, DEEPSEEK)["worker"] == "worker-0"
     assert {path.stem for path in (deployment.run / "logs").glob("worker-*")} == {"worker-0", "worker-0-rank1"}
-    down(deployment)
+    deployment.down()
 
 
 SPOKEN = {
@@ -138,7 +132,7 @@ def test_halves_over_grpc(deployment: Deployment, recipe: str) -> None:
     assert played["prefill-0"] == {"prefill"}
     assert played[worker] == {"decode:handed-over"}
     assert targets(deployment) == []
-    down(deployment)
+    deployment.down()
 
 
 def test_what_is_missing_for_grpc_is_said_before_anything_starts(deployment: Deployment) -> None:
@@ -170,7 +164,7 @@ def test_halves_by_mooncake(deployment: Deployment, manifest: str) -> None:
     assert all(each["handed_over"] and not each["recomputed"] for each in found)
     assert {each["worker"] for each in found} == {"decode-0", "decode-1"}
     assert {each["prefilled_by"] for each in found} == {"prefill-0", "prefill-1"}
-    down(deployment)
+    deployment.down()
 
 
 EXTERNAL = "data-parallel-external-lb = true"
@@ -200,7 +194,7 @@ def test_layouts(deployment: Deployment, layout: str) -> None:
     assert served(deployment, wanted) == wanted
     for target in targets(deployment):
         assert any(name.startswith("vllm:") for name in scraped(target))
-    down(deployment)
+    deployment.down()
 
 
 def targets(user: Deployment) -> list[tuple[str, int]]:

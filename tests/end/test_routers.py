@@ -75,12 +75,6 @@ def counted(user: Deployment, port: int, what: str, worker: str) -> int:
     return int(samples(text)[f'sim:{what}_requests_total{{worker="{worker}"}}'])
 
 
-def down(user: Deployment) -> None:
-    assert user("down", "last").returncode == 0
-    assert user.left() == []
-    assert user.outcome()["exit"] == 0
-
-
 def sets(roles: Sequence[str], recipe: str, *flags: str) -> list[str]:
     """The words that give the workers of `roles` two ranks, where the router addresses them, and the router flags."""
     ranks = [f"roles.{role}.flags.dp-size=2" for role in roles if recipe in RANKED]
@@ -105,7 +99,7 @@ def test_aggregate(user: Deployment, recipe: str) -> None:
         if number >= FEW and served == everybody:
             break
     assert served == everybody
-    down(user)
+    user.down()
 
 
 @pytest.mark.parametrize("recipe", HALVES)
@@ -134,7 +128,7 @@ def test_prefill_and_decode(user: Deployment, recipe: str) -> None:
     assert sum(counted(user, port, "handed_over", name) for name, port in decodes.items()) == asked
     assert sum(counted(user, port, "prefilled", name) for name, port in prefills.items()) == asked
     assert sum(counted(user, port, "recomputed", name) for name, port in decodes.items()) == 0
-    down(user)
+    user.down()
 
 
 def test_an_older_smg(user: Deployment) -> None:
@@ -144,7 +138,7 @@ def test_an_older_smg(user: Deployment) -> None:
     answers = [complete(user)["sim"] for _ in range(4)]
     assert {answer["worker"] for answer in answers} == {"decode-0", "decode-1"}
     assert not any(answer["recomputed"] for answer in answers)
-    down(user)
+    user.down()
 
 
 def parts(start: Start, recipe: str, shift: str, *sets: str) -> Parts:

@@ -9,7 +9,7 @@ from tests.llm_d.place import programs
 from tests.llm_d.words import BLOCKS, ROOT
 from tests.sim.processes import ask, samples
 from tests.wire.conftest import PATIENCE, Wire
-from tests.wire.test_wire import LONG, MOST, ONE, down, handed_over, shared
+from tests.wire.test_wire import LONG, MOST, ONE, handed_over, shared
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
 
@@ -39,7 +39,7 @@ def test_ranks_have_their_share_and_say_what_they_hold(wire: Wire) -> None:
             break
     told = json.loads((wire.run / "llm-d" / "endpoints.json").read_text(encoding="utf-8"))["endpoints"]
     assert found == {(f"{each['address']}:{each['port']}", "tiny") for each in told}
-    down(wire)
+    wire.down()
 
 
 TOLD = re.compile(BLOCKS + r'\{endpoint="([^"]*)",model="([^"]*)"\}')
@@ -51,4 +51,4 @@ def test_halves_hand_over(wire: Wire) -> None:
     halves = 'defaults.kv = "nixl"\nroles.prefill = {}\nroles.decode = {}\nrouter = { kind = "llm-d" }\n'
     wire.deploy(halves, "--unset", "roles.worker")
     handed_over(wire)
-    down(wire)
+    wire.down()

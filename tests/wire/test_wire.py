@@ -32,12 +32,6 @@ def shared(wire: Wire, count: int) -> None:
     assert all(served.values()), served
 
 
-def down(wire: Wire) -> None:
-    assert wire("down", "last").returncode == 0
-    assert wire.left() == []
-    assert wire.outcome()["exit"] == 0
-
-
 def handed_over(wire: Wire) -> None:
     """Decode fetches every token of a prompt from prefill."""
     before = wire.counted(FETCHED)
@@ -75,14 +69,14 @@ def test_aggregate(wire: Wire, router: str) -> None:
     events = wire.request("/v1/chat/completions", chat).events
     assert len(events) > 1
     shared(wire, 2)
-    down(wire)
+    wire.down()
 
 
 def test_prefill_and_decode(wire: Wire) -> None:
     """Decode fetches every token of the prompt from prefill, over NIXL."""
     wire.deploy(HALVES % "vllm-router", "--unset", "roles.worker")
     handed_over(wire)
-    down(wire)
+    wire.down()
 
 
 # SMG 1.13 calls a worker ill whose servicer does not answer a probe within 5 s: a CPU that has other work to do needs
@@ -111,7 +105,7 @@ def test_prefill_and_decode_over_grpc(wire: Wire) -> None:
     until(lambda: wire.fetched("decode-0") >= before + sum(prompts), "the counter", PATIENCE)
     assert wire.fetched("decode-0") == before + sum(prompts)
     assert wire.scraped() == []
-    down(wire)
+    wire.down()
 
 
 def test_a_server_for_each_rank(wire: Wire) -> None:
@@ -134,7 +128,7 @@ def test_ranks_of_one_server(wire: Wire) -> None:
         if all(any(f'engine="{rank}"' in name for name in served) for rank in (0, 1)):
             break
     assert {rank for rank in (0, 1) if any(f'engine="{rank}"' in name for name in served)} == {0, 1}
-    down(wire)
+    wire.down()
 
 
 def test_ranks_on_two_nodes(wire: Wire) -> None:
@@ -150,4 +144,4 @@ def test_one_rank_on_two_nodes(wire: Wire) -> None:
     """What is said in the engine's own file counts as well."""
     wire.deploy(ONE % "config = { tensor-parallel-size = 2, enable-prefix-caching = false }, gpus = 2")
     assert wire.answer()["usage"]["completion_tokens"] == 8
-    down(wire)
+    wire.down()
