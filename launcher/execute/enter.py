@@ -13,6 +13,9 @@ from launcher.run.child import environment
 from launcher.run.script import Child, Script, bind, load
 from launcher.text.suggest import nearest
 
+_OWN = "launch."
+"""How the names of the launcher's own steps begin: a role's has no dot."""
+
 
 def enter(run: Run, name: str, words: Sequence[str]) -> None:
     """Becomes `words` in the step `name` (a role means its first step). Returns never; raises Refused: for a command
@@ -38,16 +41,17 @@ def enter(run: Run, name: str, words: Sequence[str]) -> None:
 
 
 def find(script: Script, name: str) -> Child:
-    """The step of that name, or the first of a role. Raises Refused with exit 2."""
-    for child in script.children:
-        if child.name == name:
-            return child
-    for child in script.children:
-        if child.role == name:
-            return child
-    known = [word for child in script.children for word in (child.name, child.role)]
-    close = nearest(name, known)
-    advice = f"did you mean `{close}`?" if close else f"it has {', '.join(child.name for child in script.children)}"
+    """The step of that name, or the first of a role. Raises Refused with exit 2, also for steps of the launcher's own:
+    no role is in them, and one that prepares a root has no container yet.
+    """
+    steps = [child for child in script.children if not child.name.startswith(_OWN)]
+    for child in (*(each for each in steps if each.name == name), *(each for each in steps if each.role == name)):
+        return child
+    listed = f"it has {', '.join(child.name for child in steps)}"
+    if any(child.name == name for child in script.children):
+        raise refusal("unknown-step", f"`{name}` is a step of the launcher's own, which nobody enters", listed, 2)
+    close = nearest(name, [word for child in steps for word in (child.name, child.role)])
+    advice = f"did you mean `{close}`?" if close else listed
     raise refusal("unknown-step", f"the run has no step or role `{name}`", advice, 2)
 
 
