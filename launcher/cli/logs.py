@@ -52,7 +52,7 @@ def chosen(steps: Sequence[StepStatus], names: Sequence[str], beside: str) -> Se
     """Steps of these names or roles, all where none is named. Raises `Usage` for a name that is neither, nor that of
     what was said `beside` them.
     """
-    known = [*(name for step in steps for name in (step.name, step.role)), beside]
+    known = [*(name for step in steps for name in (step.name, step.role) if name), beside]
     for name in names:
         if name not in known:
             raise Usage(

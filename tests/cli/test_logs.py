@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from launcher.cli.logs import Log
+from launcher.cli.guard import Usage
+from launcher.cli.logs import Log, chosen
+from launcher.execute.status import StepStatus
 
 
 def test_lines_are_told_once_they_are_whole(tmp_path: Path) -> None:
@@ -40,3 +43,11 @@ def test_last_lines(tmp_path: Path, whole: list[bytes], rest: bytes, last: int, 
 
 def test_last_lines_of_what_was_not_started(tmp_path: Path) -> None:
     assert list(Log(tmp_path / "absent").lines(last=3)) == []
+
+
+def test_what_there_is_has_a_name() -> None:
+    """The launcher's own steps have no role."""
+    steps = [StepStatus("worker-0", "worker", "running", "a.log"), StepStatus("launch.janitor", "", "running", "b.log")]
+    with pytest.raises(Usage) as caught:
+        chosen(steps, ["nobody"], "supervisor")
+    assert caught.value.advice == "it has worker-0, worker, launch.janitor, supervisor"
