@@ -24,8 +24,11 @@ class Follower:
         self.kind = kind
         self.terminal = terminal
         self.signals = signals
-        width = max((len(child.name) for child in script(run).children), default=0)
-        self.progress = Progress(terminal, width, f"what the steps say meanwhile: `launch logs {run.name} -f`")
+        children = script(run).children
+        width = max((len(child.name) for child in children), default=0)
+        preparing = [child.name for child in children if not (child.lasting or child.benchmark)]
+        hint = f"what the steps say meanwhile: `launch logs {run.name} -f`"
+        self.progress = Progress(terminal, width, hint, preparing)
         self._tail = Tail(run)
         self._began = world.monotonic()
 

@@ -1,6 +1,6 @@
 """What a run is doing, told while it starts: a line an event, and one that moves on a live terminal."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from launcher.cli.terminal import Terminal
 from launcher.execute.status import Event
@@ -17,16 +17,17 @@ _SAID = 100
 
 class Progress:
     """Tells the events of one run. `tick` is called often, with the seconds since the run was started; `hint` says,
-    with the first reminder, where to look.
+    with the first reminder, where to look. Steps of which others wait for the end are `preparing`.
     """
 
-    def __init__(self, terminal: Terminal, width: int, hint: str = "") -> None:
+    def __init__(self, terminal: Terminal, width: int, hint: str = "", preparing: Collection[str] = ()) -> None:
         self._terminal = terminal
         self._width = width
         self._shut: dict[str, str] = {}
         self._started: list[str] = []
         self._opened: set[str] = set()
         self._hint = hint
+        self._preparing = preparing
         self._remind = _REMIND
         self._stopping = False
         self.ready = False
@@ -74,7 +75,8 @@ class Progress:
 
     def _open(self, event: Event) -> None:
         self._opened.add(event["step"])
-        self._line(event["step"], f"ready after {event['after']:.1f} s")
+        what = "done" if event["step"] in self._preparing else "ready"
+        self._line(event["step"], f"{what} after {event['after']:.1f} s")
 
     def _closed(self, event: Event) -> None:
         self._shut[event["step"]] = f"{event['gate']}: {event['said']}"
@@ -82,6 +84,8 @@ class Progress:
     def _ended(self, event: Event) -> None:
         if self._stopping:
             return  # ended by the teardown, not by itself
+        if event["step"] in self._preparing and event.get("exit") == 0:
+            return  # the opening that follows says so
         how = f"signal {event['signal']}" if "signal" in event else f"exit code {event.get('exit')}"
         self._line(event["step"], f"ended with {how}")
 

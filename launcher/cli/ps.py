@@ -66,8 +66,9 @@ def _why(cause: str) -> str:
 
 
 def _steps(found: Status) -> str:
-    going = sum(step.state == "running" for step in found.steps)
-    return f"{going}/{len(found.steps)}" if found.live else ""
+    lasting = [step for step in found.steps if step.lasting]
+    going = sum(step.state == "running" for step in lasting)
+    return f"{going}/{len(lasting)}" if found.live else ""
 
 
 def _since(found: Status, now: datetime) -> str:

@@ -50,7 +50,8 @@ STATES: Mapping[str, str] = {
 @dataclass(frozen=True)
 class StepStatus:
     """One step: `state` is waiting, gated (started, its gate shut), running or ended; `log` its path in the
-    run directory, `outputs` those that its tasks write on their nodes; `exit` or `signal` say how it ended.
+    run directory, `outputs` those that its tasks write on their nodes; `exit` or `signal` say how it ended. One that
+    is not `lasting` is meant to end before the run does.
     """
 
     name: str
@@ -61,6 +62,7 @@ class StepStatus:
     exit: int | None = None
     signal: int | None = None
     outputs: tuple[str, ...] = ()
+    lasting: bool = True
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,7 @@ def _step(child: Child, told: Mapping[str, Event]) -> StepStatus:
         exit=how.get("exit"),
         signal=how.get("signal"),
         outputs=child.outputs,
+        lasting=child.lasting,
     )
 
 

@@ -12,10 +12,10 @@ OPEN = {"event": "gate-open", "step": "a", "after": 1.25}
 READY = {"event": "ready", "after": 2.0}
 
 
-def told(*script: Any, live: bool = False) -> str:
+def told(*script: Any, live: bool = False, preparing: tuple[str, ...] = ()) -> str:
     """What is said of events (dictionaries) and ticks (seconds)."""
     err = io.StringIO()
-    progress = Progress(Terminal(io.StringIO(), err, live=live), width=6, hint="see the logs")
+    progress = Progress(Terminal(io.StringIO(), err, live=live), width=6, hint="see the logs", preparing=preparing)
     for item in script:
         if isinstance(item, dict):
             progress.tell(item)
@@ -26,6 +26,13 @@ def told(*script: Any, live: bool = False) -> str:
 
 def test_lines_of_a_start() -> None:
     assert told(START, OPEN, READY) == "  a       ready after 1.2 s\n"
+
+
+def test_a_step_that_prepares_is_told_of_once() -> None:
+    end = {"event": "exit", "step": "a", "after": 1.25}
+    assert told(START, {**end, "exit": 0}, OPEN, preparing=("a",)) == "  a       done after 1.2 s\n"
+    assert told(START, {**end, "exit": 3}, preparing=("a",)) == "  a       ended with exit code 3\n"
+    assert told(START, {**end, "exit": 0}) == "  a       ended with exit code 0\n"
 
 
 def test_reminders_where_nobody_watches() -> None:
