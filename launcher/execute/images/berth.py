@@ -55,7 +55,7 @@ def clear(world: World, daemon: Any, *, dry: bool = False) -> Iterator[str]:
 
 
 def remove(daemon: Any, name: str) -> None:
-    """Takes the container and the image of that name away, where they are there. Raises Failure."""
+    """Takes the container and the image of that name away; what cannot be goes with the next that clears."""
     with suppress(Failure):
         daemon.asked(lambda: daemon.api.remove_container(name, force=True, v=True))
     with suppress(Failure):

@@ -89,10 +89,16 @@ class Place:
     served: Served
     base: str
     env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 280
 
     def images(self, words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         done = self.launch(
-            "images", *shlex.split(words), "--cluster", "./site.toml", env={**self.env, **(env or {})}, timeout=280
+            "images",
+            *shlex.split(words),
+            "--cluster",
+            "./site.toml",
+            env={**self.env, **(env or {})},
+            timeout=self.timeout,
         )
         return done.returncode, done.stdout, done.stderr
 

@@ -24,7 +24,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def built(place: Place, words: str, env: dict[str, str]) -> dict[str, str]:
-    """What came of `launch images build`."""
+    """What came of `launch images build`, of as much as there is in the largest."""
+    place.timeout = 800
     status, out, err = place.images(words, env)
     assert status == 0, err
     (made,) = json.loads(out)["images"]
