@@ -98,7 +98,7 @@ def logs(parser: Parser) -> None:
         "names",
         metavar="ROLE|STEP",
         nargs="*",
-        help="whose output, `batch` or `supervisor` for what no step wrote; default: everyone's",
+        help="whose output; what no step wrote is that of `batch` (a job) or `supervisor`; default: everyone's",
     )
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
     parser.add_argument("--lines", "-n", metavar="N", type=int, help="only the last N lines of each step")
