@@ -10,7 +10,7 @@ from launcher.model.job import Origin, Origins
 from launcher.model.library import Library
 from launcher.model.linking import Linking, text
 from launcher.model.lock import LockedImage, Locks
-from launcher.model.merge import Twice
+from launcher.model.merge import Identity, Layer, Twice, merge
 from launcher.model.recipe import Mount
 from launcher.model.site import LAYER, Site
 from launcher.run.record import mutable
@@ -211,7 +211,7 @@ def preamble(linking: Linking, draft: Draft) -> str | None:
     return found
 
 
-def configuration(linking: Linking, draft: Draft, key: str) -> Mapping[str, Any] | None:
+def configuration(linking: Linking, draft: Draft, key: str, identity: Identity) -> Mapping[str, Any] | None:
     """The table at `key`, or what the YAML file has that it names; None and perhaps findings where there is neither."""
     value = draft.data.get(key)
     if not isinstance(value, str):
@@ -223,6 +223,7 @@ def configuration(linking: Linking, draft: Draft, key: str) -> Mapping[str, Any]
     document = linking.configurations[named]
     if document is None:
         return None
+    linking.twice(merge([Layer(value, document, document.data)], lambda path, name: identity((key, *path), name)).twice)
     for path in _paths(document.data, ()):
         draft.chains[key, *path] = (Origin(document, path, value),)
     return document.data

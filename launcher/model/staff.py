@@ -132,12 +132,13 @@ class Staff:
         held = locked(self.linking, self.site, first, self.locks if baked is None or baked.fits else None)
         found = version(library, self.site, first, held)
         catalogue = self._catalogue(kit.manifest, found)
-        draft = self._draft(post, kit, program_key(catalogue, kit.manifest) if catalogue else role_key)
+        identity = program_key(catalogue, kit.manifest) if catalogue else role_key
+        draft = self._draft(post, kit, identity)
         version(library, self.site, draft, held)
         self.linking.twice(draft.twice)
         meant = reference(self.linking, self.site, draft, baked, held) if self.site else None
         setup = preamble(self.linking, draft)
-        epp, config = (configuration(self.linking, draft, key) for key in ("epp_config", "config"))
+        epp, config = (configuration(self.linking, draft, key, identity) for key in ("epp_config", "config"))
         # What is wrong elsewhere hides nothing of this role.
         if self.site is None or not self.source.typed(self.linking.findings):
             return None
