@@ -116,7 +116,8 @@ _WORDS: Mapping[str, str] = {
 
 def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
     types, seen = known.get("plugins", {}), dict[str, int]()
-    for index, name, kind, parameters in listed(role.epp_config or {}):
+    config = role.epp_config or {}
+    for index, name, kind, _ in listed(config):
         path = (KEY, "plugins", index)
         if name in seen:
             label = Label(role.place(KEY, "plugins", seen[name]), "the other one")
@@ -129,7 +130,9 @@ def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator
             yield unknown(role, (*path, "type"), said, kind, types, weight, code="epp-plugin", part="value")
             continue
         about = types.get(kind, {})
-        yield from _strange(role, (*path, "parameters"), parameters, about.get("parameters"), weight)
+        yield from _strange(
+            role, (*path, "parameters"), config["plugins"][index].get("parameters"), about.get("parameters"), weight
+        )
         yield from _stable(role, (*path, "type"), kind, about)
 
 
