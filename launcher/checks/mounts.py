@@ -50,7 +50,8 @@ def mount_path(case: Case) -> Iterator[Diagnostic]:
             if mount.source not in _SPECIAL or case.job.cluster.runtime != "pyxis":
                 yield from _path(case, "source", mount.source, role.place("mounts", index, "source"))
             yield from _path(case, "target", mount.target, role.place("mounts", index, "target"))
-    yield from _model(case)
+    for path, place in _model(case):
+        yield from _path(case, "path of the model", path, place)
     if case.job.cluster.runs is not None:
         place = case.job.cluster_origins.place(("runs",))
         yield from _path(case, "folder of run directories", expand(case.job.cluster.runs, _SOMEBODY), place)
@@ -59,8 +60,8 @@ def mount_path(case: Case) -> Iterator[Diagnostic]:
 _SOMEBODY = {"USER": "user", "HOME": "/home/user"}
 
 
-def _model(case: Case) -> Iterator[Diagnostic]:
-    """The model's directory is mounted at its own path for workers that have no mount with it."""
+def _model(case: Case) -> Iterator[tuple[str, Place]]:
+    """The model's directory, mounted at its own path for workers that have no mount with it, and where that is said."""
     said, models = case.job.recipe.model.path, case.job.cluster.models
     path = case.job.cluster.model(said) if said is not None else None
     if said is None or path is None:
@@ -69,7 +70,7 @@ def _model(case: Case) -> Iterator[Diagnostic]:
     if any(not any(path.startswith(target) for target in mounted) for mounted in targets):
         alias = said in models
         place = case.job.cluster_origins.place(("models", said)) if alias else case.job.origins.place(("model", "path"))
-        yield from _path(case, "path of the model", path, place)
+        yield path, place
 
 
 def _plain(path: str) -> str:
@@ -133,21 +134,26 @@ def mount_target_hides(case: Case) -> Iterator[Diagnostic]:
     """A mount would hide what every container needs
 
     A mount over `/` replaces the image, one over `/proc`, `/sys` or `/dev` the kernel's own files (GPUs are
-    found there), and `/launch` is the run directory: preambles, generated files and the list of workers.
+    found there), and `/launch` is the run directory: preambles, generated files and the list of workers. Models are
+    mounted at their own path.
     """
     if not case.containers:
         return
-    for role in case.job.roles:
-        for index, mount in enumerate(role.mounts):
-            target = _plain(mount.target)
-            hidden = _NEEDED[RUN] if target.startswith(f"{RUN}/") else _NEEDED.get(target)
-            if hidden is not None:
-                yield Diagnostic(
-                    "mount-target-hides",
-                    f"a mount at `{mount.target}` would hide {hidden}",
-                    role.place("mounts", index, "target"),
-                    help="choose another target",
-                )
+    targets = [
+        (mount.target, role.place("mounts", index, "target"))
+        for role in case.job.roles
+        for index, mount in enumerate(role.mounts)
+    ]
+    for written, place in (*targets, *_model(case)):
+        target = _plain(written)
+        hidden = _NEEDED[RUN] if target.startswith(f"{RUN}/") else _NEEDED.get(target)
+        if hidden is not None:
+            yield Diagnostic(
+                "mount-target-hides",
+                f"a mount at `{written}` would hide {hidden}",
+                place,
+                help="choose another target",
+            )
 
 
 _NEEDED = {
