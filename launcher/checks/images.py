@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from launcher.checks.remedy import packages
 from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.images import reference
 from launcher.images.reference import Daemon
@@ -123,18 +124,19 @@ def image_lacks_program(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | F
 def image_lacks_package(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]:
     """An image has no Python package that a role imports
 
-    What pip installs leaves a folder in the image (`.dist-info`), which is looked for where images have such; the
-    simulated engine imports packages to speak gRPC and to publish KV events (`--simulate`). Where the image has none
-    of pip's folders there, its Python may be elsewhere, and this is a warning. A preamble may install what is missing.
+    What pip installs leaves a folder in the image (`.dist-info`), which is looked for where images have such. Some
+    routers are Python modules (`python3 -m vllm_router.launch_router`), and the simulated engine imports packages to
+    speak gRPC and to publish KV events (`--simulate`). Where the image has none of pip's folders there, its Python may
+    be elsewhere, and this is a warning. A preamble may install what is missing.
     """
     for use in uses(job, plan, facts):
         if use.image is None or use.image.programs is None or use.role.setup is not None:
             continue
         there = {name for name, _ in use.image.versions}
-        lacking = [name for name in imported(use.role).values() if name not in there]
+        lacking = {name: word for name, word in _packages(use.role).items() if name not in there}
         for name in lacking:
             message = f"the image of {ROLES} has no Python package `{name}`"
-            words = f"python3 -m pip install {' '.join(lacking)}"
+            words = f"python3 -m pip install {' '.join(lacking.values())}"
             advice = f'`setup = "{words}"` in the role, or another image'
             yield _finding("image-lacks-package", use, message, advice, Severity.ERROR if there else Severity.WARNING)
 
@@ -148,6 +150,18 @@ def imported(role: Role) -> Mapping[str, str]:
         if (role.kv_events if taker == "kv_events" else given.on(taker))
         for name, distribution in modules.items()
     }
+
+
+def _packages(role: Role) -> Mapping[str, str]:
+    """What pip calls the packages that the role's program cannot do without → as pip is told to install them.
+
+    An engine's own is none of them: its image may have it from the sources alone.
+    """
+    program = role.manifest.program
+    found = {name: name for name in imported(role).values()}
+    if program.packages and program.command[1:2] == ["-m"] and role.manifest.kind != "engine":
+        return {distribution(role): " ".join(packages(role)), **found}
+    return found
 
 
 @once
@@ -203,15 +217,15 @@ def questions(job: Job, plan: Plan) -> Mapping[str, Tag | Header]:
         role = next((each for each in job.roles if each.name == step.role), None)
         if role is None or role.reference is None:
             continue
-        programs, packages = needs.setdefault(role.reference, ({}, {}))
+        programs, installed = needs.setdefault(role.reference, ({}, {}))
         programs.update(dict.fromkeys(_programs(role, step.words)))
-        name, modules = distribution(role), imported(role)
-        packages.update({name: None} if name else {})
+        name, imports = distribution(role), _packages(role)
+        installed.update({name: None} if name else {})
         # Whatever Python an image has, its pip tells where packages are.
-        packages.update(dict.fromkeys((*modules.values(), "pip") if modules else ()))
+        installed.update(dict.fromkeys((*imports, "pip") if imports else ()))
     found = {}
-    for text, (programs, packages) in needs.items():
-        question = about(text, job.cluster, tuple(sorted(programs)), tuple(sorted(packages)))
+    for text, (programs, installed) in needs.items():
+        question = about(text, job.cluster, tuple(sorted(programs)), tuple(sorted(installed)))
         if isinstance(question, Header) and text in there:
             question = Header(question.path, compute=options)
         if question is not None:

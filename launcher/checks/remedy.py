@@ -21,7 +21,7 @@ def unknown(question: Program | Module, role: Role, facts: Facts) -> Iterator[Fo
 def remedy(question: Program | Module, role: Role, cluster: str, facts: Facts) -> str:
     """How the program comes to be there. What a role manifest says to install gets an environment of its own."""
     program, directory = role.manifest.program, _directory(role)
-    install = f"-m pip install {' '.join(_packages(role))}"
+    install = f"-m pip install {' '.join(packages(role))}"
     if isinstance(question, Module):
         if question.distribution:
             return f"`{question.python} -m pip install {question.distribution}`"
@@ -41,7 +41,7 @@ def _environment(question: Module, role: Role, cluster: str, facts: Facts) -> It
     home = f"{_folder(facts, DATA)}/environments/{alias}"
     yield "make it an environment of its own, and name that to the cluster:"
     yield f"  {question.python} -m venv {home}"
-    yield f"  {home}/bin/python -m pip install {' '.join(_packages(role))}"
+    yield f"  {home}/bin/python -m pip install {' '.join(packages(role))}"
     if role.image is None:
         yield f'then say `image = "{home}"` in the role'
         return
@@ -49,13 +49,13 @@ def _environment(question: Module, role: Role, cluster: str, facts: Facts) -> It
     yield from (f"  {line}" for line in ("schema = 1", f'name = "{cluster}"', "[images]", f'{alias} = "{home}"'))
 
 
-def _packages(role: Role) -> list[str]:
-    """The manifest's packages; without a version where nobody says one."""
+def packages(role: Role) -> list[str]:
+    """The manifest's packages as pip is told to install them; without a version where nobody says one."""
     version = role.version or role.manifest.program.version
-    packages = role.manifest.program.packages
+    wanted = role.manifest.program.packages
     if version is None:
-        return [package.replace("=={version}", "") for package in packages]
-    return [fill(package, {"version": version}.get) for package in packages]
+        return [package.replace("=={version}", "") for package in wanted]
+    return [fill(package, {"version": version}.get) for package in wanted]
 
 
 def _folder(facts: Facts, folder: Folder) -> str:

@@ -233,6 +233,35 @@ def test_a_file_that_only_nodes_see_is_asked_about_there() -> None:
     assert asked == {"/raid/x.sqsh": Header("/raid/x.sqsh", compute=("--partition=gpu", "--account=team"))}
 
 
+LACKS = "the image of role `router` has no Python package"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "versions", "said"),
+    [
+        ("vllm-router", {}, ("pip",), "error image-lacks-package {} `vllm-router`"),
+        ("sglang-router", {}, ("pip",), "error image-lacks-package {} `sglang-router`"),
+        ("vllm-router", {}, (), "warning image-lacks-package {} `vllm-router`"),
+        ("vllm-router", {}, ("pip", "vllm-router"), None),
+        ("vllm-router", {"setup": "pip install vllm-router"}, ("pip",), None),
+        ("smg", {}, ("pip",), None),
+    ],
+)
+def test_a_router_that_is_a_python_module(
+    kind: str, fields: dict[str, Any], versions: tuple[str, ...], said: str | None
+) -> None:
+    router = jobs.router(kind, reference="/images/router.sqsh", image=kind, **fields)
+    job = jobs.job(jobs.role("worker", "vllm"), router, on=jobs.cluster(**SITE))
+    made = plan(job, jobs.adapters())
+    asked = questions(job, made)
+    answer = image(versions=tuple((name, "0.1.17") for name in versions))
+    findings = [each for each in audit(job, made, dict.fromkeys(asked.values(), answer))[0] if each.code in CODES]
+    assert [f"{each.severity.value} {each.code} {each.message}" for each in findings] == (
+        [said.format(LACKS)] if said else []
+    )
+    assert all(f'`setup = "python3 -m pip install {kind}==' in (each.help or "") for each in findings)
+
+
 @pytest.mark.parametrize(
     ("fields", "asked"),
     [
