@@ -54,6 +54,8 @@ def _stop(kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:
     if left:
         ended = f"{counted(left)} that it had left behind"
         return f"{ended} {'were' if len(left) > 1 else 'was'} killed ({after.cause or after.state})", []
+    if before.held:
+        return f"job {before.job}, which was kept, is given back ({after.cause or after.state})", []
     if not before.live:
         return f"has ended already ({after.cause or after.state})", []
     return after.cause or after.state, []

@@ -37,9 +37,12 @@ def told(run: Run, terminal: Terminal, kind: Runs) -> int:
     code = _CODES.get(found.state)
     if code is None:
         terminal.note(f"{run.name}: {found.cause or found.state}")
-        return found.exit or 0
-    refuse([finding(run, found, code)], terminal)
-    return found.exit or 1
+    else:
+        refuse([finding(run, found, code)], terminal)
+    if found.held:
+        job = found.job
+        terminal.note(f"job {job} is kept: `launch up … --in {job}` uses it, `launch down {run.name}` gives it back")
+    return found.exit or int(code is not None)
 
 
 def finding(run: Run, found: Status, code: str) -> Diagnostic:

@@ -10,7 +10,7 @@ from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run, root
 from launcher.execute.runs import Kinds
-from launcher.execute.status import Status, every
+from launcher.execute.status import HELD, Status, every
 from launcher.execute.world import Real
 from launcher.run.script import to_data
 
@@ -50,7 +50,7 @@ _WHY = 100
 def _row(run: Run, found: Status, now: datetime) -> Sequence[str]:
     return (
         run.name,
-        found.state,
+        HELD if found.held else found.state,
         found.job or "",
         _since(found, now),
         "" if found.exit is None else str(found.exit),

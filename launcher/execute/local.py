@@ -177,6 +177,10 @@ class Local:
         holders = {run.path: lock.holder(str(run.path)) for run in runs}
         return self.world.left([path for path, holder in holders.items() if holder is None or holder.host == here])
 
+    def held(self, run: Run) -> bool:
+        """False: nothing outlives such a run for others to use."""
+        return False
+
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in the step; see `enter`."""
         enter(run, name, words)

@@ -49,6 +49,9 @@ class Runs(Protocol):
     def left(self, runs: Sequence[Run]) -> Mapping[Path, Sequence[int | str]]:
         """What lives of runs that have neither keeper nor supervisor: pids of processes, ids of steps."""
 
+    def held(self, run: Run) -> bool:
+        """Whether the run has ended and its job is kept for others."""
+
     def enter(self, run: Run, name: str, words: list[str]) -> None:
         """Becomes `words` in the step `name`. Returns never; raises Refused, OSError."""
 

@@ -22,6 +22,7 @@ UNKNOWN = "unknown"
 WAITING = "waiting"
 RUNNING = "running"
 ENDED = "ended"
+HELD = "held"
 _SILENT = "no outcome was written: keeper and supervisor were killed, or the run directory could not be written"
 
 STATES: Mapping[str, str] = {
@@ -40,6 +41,7 @@ STATES: Mapping[str, str] = {
     outcome.TIMEOUT: "the job's time limit was reached",
     outcome.CANCELLED: "the job was ended by `scancel`, or preempted",
     outcome.BROKEN: "the supervisor or its keeper was killed, or the run directory went away",
+    HELD: "it has ended, and its job is kept (`up --hold`): for `up --in`, until `launch down` gives it back",
     LOST: "both were killed, so that nobody wrote how it ended; what of it lives on, `launch down` ends",
     CREATED: "the run directory was made, and nothing was started",
     UNKNOWN: "another version wrote the run directory, or it is damaged",
@@ -72,7 +74,7 @@ class Status:
     written); of one that never started: created; of a directory that another version wrote: unknown. Times are UTC in
     ISO 8601, `ready_after` seconds.
     `job` is the id of its Slurm job, `waiting` what that waits for. `left`: what of a lost run lives on,
-    pids of processes and ids of Slurm's steps.
+    pids of processes and ids of Slurm's steps. A run that has ended and whose job is kept is `held`.
     """
 
     state: str
@@ -89,11 +91,12 @@ class Status:
     job: str | None = None
     waiting: str | None = None
     left: tuple[int | str, ...] = ()
+    held: bool = False
 
     @property
     def over(self) -> bool:
-        """Whether nothing of the run lives."""
-        return not self.live and not self.left
+        """Whether nothing of the run lives, its job included."""
+        return not (self.live or self.left or self.held)
 
 
 class Tail:
@@ -127,7 +130,8 @@ def status(run: Run, kind: Runs | None = None) -> Status:
     waiting = kind.waiting(run) if kind is not None and live else None
     events = list(Tail(run).read())
     facts: dict[str, Any] = {"live": live, "steps": _steps(run, events), "waiting": waiting}
-    facts["job"] = None if kind is None else kind.job(run)
+    if kind is not None:
+        facts |= {"job": kind.job(run), "held": not live and kind.held(run)}
     for event in events:
         if event["event"] == "begin":
             facts.update(url=event.get("url") or None, started=event.get("at"))

@@ -110,7 +110,7 @@ def test_every_state_of_a_run_is_in_the_guide() -> None:
         getattr(outcome, name) for name in vars(outcome) if name.isupper() and isinstance(getattr(outcome, name), str)
     }
     phases = {getattr(turns, name) for name in vars(turns) if name.isupper()}
-    own = {status.PENDING, status.SUSPENDED, status.LOST, status.CREATED, status.UNKNOWN}
+    own = {status.PENDING, status.SUSPENDED, status.HELD, status.LOST, status.CREATED, status.UNKNOWN}
     assert {*ends, *phases, *own} == set(status.STATES)
     for state, meaning in status.STATES.items():
         assert f"| `{state}` | {meaning} |" in text

@@ -81,6 +81,9 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     until(lambda: first.told()["state"] == "ended" or None)
     assert first.told()["exit"] == 7
     assert site.bed.jobs()[int(first.job)] == "RUNNING"
+    kept = f"job {first.job} is kept: `launch up … --in {first.job}` uses it, `launch down {first.name}` gives it back"
+    assert kept in site.launch("wait", first.name, status=7).stderr
+    assert re.search(rf"{first.name} +held +{first.job} ", site.launch("ps").stdout)
     site.launch("up", site.recipe(ONE), "--wait", "--in", first.job)
     second = site.last()
     assert second.job == first.job
@@ -88,8 +91,10 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     assert second.ask()
     site.launch("down", second.name)
     assert site.bed.jobs()[int(first.job)] == "RUNNING"
-    site.launch("down", first.name)
+    said = site.launch("down", "--all").stderr
+    assert f"{first.name}: job {first.job}, which was kept, is given back" in said
     site.bed.wait(int(first.job))
+    assert "nothing is running" in site.launch("ps").stderr
 
 
 def test_down_of_a_run_that_holds_its_job_gives_it_back(site: Site) -> None:

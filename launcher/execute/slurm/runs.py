@@ -69,8 +69,17 @@ class Slurm:
         """The job's id."""
         return submit.known(run)
 
+    def held(self, run: Run) -> bool:
+        """Whether the run has ended and its job, which `--hold` keeps, goes on."""
+        number = submit.known(run)
+        if number is None or not submit.holds(run) or outcome.read(str(run.path)) is None:
+            return False
+        return self._job(number) is not None
+
     def stop(self, run: Run, by: str = "down", hasten: bool = False) -> None:
-        """Ends the run and returns when its job is over; one that has ended is no error. Raises Refused."""
+        """Ends the run and returns when its job is over, a held one too; one that has ended is no error. Raises
+        Refused.
+        """
         number = submit.find(self.world, run)
         if number is None or not self._queued(number):
             self.live(run)

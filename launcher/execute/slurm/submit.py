@@ -74,6 +74,15 @@ def intent(run: Run) -> Intent | None:
         raise unreadable(run.path / INTENT, error) from error
 
 
+def holds(run: Run) -> bool:
+    """Whether the job outlives the run: it was submitted with `--hold`."""
+    try:
+        found = intent(run)
+    except Refused:
+        return False
+    return found is not None and HOLD in found.argv
+
+
 def known(run: Run) -> str | None:
     """The job's id, where it has been noted."""
     try:
