@@ -37,7 +37,7 @@ SAYS = {
     "llm-d": ("/tmp/envoy.json' OK", "a stand-in for epp\na stand-in for pd-sidecar"),
     "sglang-router": ("usage: sglang-router", "<class 'sglang_router.router.Router'>"),
     "sim": ("27.3.0",),
-    "smg": ("smg 1.13.0", "usage: smg launch"),
+    "smg": ("smg 1.13.0", "usage: smg [-h]"),
     "vllm-router": ("usage: vllm-router", "<class 'builtins.Router'>"),
 }
 """Name → what they then say."""
