@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ class Failure(Exception):
         return self.message
 
 
+_LEAST = 1 << 16
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -36,9 +39,13 @@ def full(folder: Path, text: str) -> Failure:
     return Failure("full", f"`{folder}` has no room left: {text}")
 
 
-def roomless(text: str) -> bool:
-    """Whether a program says that there is no room."""
-    return re.search(r"No space left|ENOSPC|quota", text, re.IGNORECASE) is not None
+def roomless(text: str, folder: Path) -> bool:
+    """Whether a program that failed had no room: by its own words, or because none is left in the folder.
+
+    `tar2sqfs` 1.2.0 may say `writing super block: I/O error`, for a write that was done in part.
+    """
+    said = re.search(r"No space left|ENOSPC|quota", text, re.IGNORECASE) is not None
+    return said or shutil.disk_usage(folder).free < _LEAST
 
 
 CODES: Mapping[str, str] = {

@@ -60,7 +60,7 @@ def variables(layout: Path) -> dict[str, str]:
 def check(status: int, said: str, folder: Path) -> None:
     """Raises Failure where it failed; `folder` is what it wrote to."""
     text = "; ".join(said.strip().splitlines()[-3:])
-    if status != 0 and roomless(said):
+    if status != 0 and roomless(said, folder):
         raise full(folder, text)
     if status != 0:
         raise Failure("faulty", f"Apptainer could not build the image: {text}")

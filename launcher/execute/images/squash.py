@@ -149,7 +149,7 @@ class Squash:
         if self._process is not None:
             self._process.wait()
         text = self._text()
-        if roomless(text):
+        if roomless(text, self.out.parent):
             return full(self.out.parent, text)
         advice = None
         if "invalid option" in text:

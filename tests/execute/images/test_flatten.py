@@ -213,6 +213,34 @@ def test_the_time_of_the_root_wherever_its_inode_is(tmp_path: Path) -> None:
         assert len(listed) == 255
 
 
+WRITER = """\
+#!/bin/sh
+cat >/dev/null
+echo 'writing super block: I/O error.' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(("filled", "kind"), [(True, "full"), (False, "faulty")])
+def test_a_full_disk_is_the_cause_whatever_the_writer_says(filled: bool, kind: str, tmp_path: Path) -> None:
+    writer = tmp_path / "tar2sqfs"
+    writer.write_text(WRITER)
+    writer.chmod(0o755)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    try:
+        if filled:
+            (disk / "filler").write_bytes(bytes(1 << 20))
+        squash = Squash({"PATH": f"{tmp_path}:{os.environ['PATH']}"}, disk / "image.sqsh")
+        squash.restart()
+        with pytest.raises(Failure, match="I/O error") as raised:
+            squash.close()
+        assert raised.value.kind == kind
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
 def test_no_writer_is_said(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="no program here makes squashfs files compressed by zstd"):
         program(str(tmp_path), "zstd")

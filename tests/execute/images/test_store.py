@@ -226,7 +226,7 @@ def test_a_disk_that_is_too_small(served: Served, made: Made, tmp_path: Path, si
             # Room for it at first, and gone when it is needed.
             plain = store(disk)
             filling = replace(plain, maker=replace(plain.maker, progress=lambda text: _fill(disk)))
-            with pytest.raises(Failure, match=r"(?i)has no room left: .*no space left") as raised:
+            with pytest.raises(Failure, match="has no room left: ") as raised:
                 filling.ensure(named(served.host, IMAGE), "x86_64")
             assert raised.value.kind == "full"
             (disk / "filler").unlink()
