@@ -32,18 +32,24 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
             if (flag is not None and not flag.retired) or owner(role, key) is not None:
                 continue
             hint = _told(role, meant(role.kin, catalogue, key, case.suggestions.nearest))
-            named = f"`{key}`" if key.startswith("-") else f"`--{key}`"
             yield Diagnostic(
                 "unknown-flag",
-                f"{catalogue.program} {catalogue.version} has no flag {named}"
-                if flag is None
-                else f"{catalogue.program} {catalogue.version} ends at {named}, which it has no longer",
+                _headline(catalogue, key),
                 role.place(table, key, part="key"),
                 severity(role, catalogue),
                 notes=(*hint.notes, *drift(role, catalogue)),
                 help=hint.help,
                 rename=None if drift(role, catalogue) else hint.rename,
             )
+
+
+def _headline(catalogue: Catalogue, key: str) -> str:
+    program, named = f"{catalogue.program} {catalogue.version}", f"`--{key.lstrip('-')}`"
+    if catalogue.find(key) is not None:
+        return f"{program} ends at {named}, which it has no longer"
+    if catalogue.find(key.lstrip("-")) is not None:
+        return f"`{key}` has dashes in front, which keys have not"
+    return f"{program} has no flag {named}"
 
 
 def _told(role: Role, hint: Hint) -> Hint:

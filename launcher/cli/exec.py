@@ -1,6 +1,7 @@
 """`launch exec RUN STEP -- COMMAND…`: a command in the environment and directory of a step."""
 
 import argparse
+import shlex
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
@@ -8,12 +9,15 @@ from launcher.execute.journal import find, refusal
 from launcher.execute.runs import Kinds
 from launcher.execute.status import status
 from launcher.execute.world import Real
+from launcher.text.advice import typed
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Becomes the command; its exit code is the process's own."""
     if not args.rest:
-        raise Usage("`-- COMMAND` is missing", advice="`launch exec last router -- env`")
+        raise Usage(
+            "`-- COMMAND` is missing", advice=typed("exec", shlex.quote(args.run), shlex.quote(args.step), "-- env")
+        )
     terminal.flush()
     world = Real()
     found = find(world, args.run)

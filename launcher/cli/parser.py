@@ -23,6 +23,9 @@ _WHERE = {
 }
 """Missing word → where to find one."""
 
+_BEHIND = {"launch exec": "`--` comes before the command: `launch exec RUN STEP -- COMMAND…`"}
+"""Program that takes words of another's → what tells them apart."""
+
 _CHOICE = r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)"
 
 
@@ -79,7 +82,7 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, word: str) -> Usage:
         if not word.startswith("-"):
-            return Usage(f"`{word}` is one word too many", advice=self._hint())
+            return Usage(f"`{word}` is one word too many", advice=_BEHIND.get(self.prog, self._hint()))
         option = word.partition("=")[0]
         known = [name for action in self._actions for name in action.option_strings]
         return Usage(f"there is no option `{option}`", option, known, self._hint())

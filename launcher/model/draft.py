@@ -98,15 +98,31 @@ def _other_architecture(linking: Linking, site: Site, draft: Draft, alias: str) 
 
 def _unknown_image(linking: Linking, site: Site, draft: Draft, alias: str) -> None:
     known = site.cluster.images
-    place = site.origins.place(("images",), "key")
+    implied = draft.chains["image",][-1].layer == MANIFEST
+    labels = [Label(site.origins.place(("images",), "key"), f"its aliases: {len(known)}")] if known else []
+    if implied:
+        labels.append(Label(draft.place("image"), "what the role manifest says"))
+    # A name that nobody has typed is not misspelt.
+    near = None if implied else linking.suggestions.nearest(alias, known)
+    add = typed("images add", alias, "REFERENCE", site.option)
+    others = linking.known("", known, "image aliases")
     finding = Diagnostic(
         "unknown-image",
         f"cluster `{site.cluster.name}` has no image alias `{alias}`",
-        draft.place("image"),
-        labels=(Label(place, f"its aliases: {len(known)}"),) if known else (),
-        help=linking.known(alias, known, "image aliases"),
+        _appointed(draft) if implied else draft.place("image"),
+        labels=tuple(labels),
+        help=f"did you mean `{near}`?" if near else f'{add} makes it one, or `image = "…"` in the role; {others}',
     )
     linking.findings.append(finding)
+
+
+def _appointed(draft: Draft) -> Place:
+    """Where the recipe names the role's manifest, or what brings the role along."""
+    for key in ("kind", "manifest"):
+        chain = draft.chains.get((key,))
+        if chain and chain[-1].layer != MANIFEST:
+            return draft.place(key)
+    return Origins({(): draft.chains[()]}, draft.fallback).place(("manifest",))
 
 
 def _similar_image(linking: Linking, site: Site, draft: Draft, alias: str) -> None:

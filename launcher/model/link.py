@@ -113,13 +113,16 @@ def _model(linking: Linking, recipe: Source, place: Site) -> None:
     alias, known = text(table(recipe.data, "model"), "path"), place.cluster.models
     if not alias or alias.startswith("/") or alias in known:
         return
+    near = linking.suggestions.nearest(alias, known)
+    others = "" if near else "; others go into `[models]` of the cluster file"
+    folder = f"{others} (a folder is named by its whole path: `/path/to/it`)"
     label = Label(place.origins.place(("models",), "key"), f"its aliases: {len(known)}")
     finding = Diagnostic(
         "unknown-model",
         f"cluster `{place.cluster.name}` has no model alias `{alias}`",
         recipe.origins.place(("model", "path")),
         labels=(label,) if known else (),
-        help=f"{linking.known(alias, known, 'model aliases')} (a folder is named by its whole path: `/path/to/it`)",
+        help=f"{linking.known(alias, known, 'model aliases')}{folder}",
     )
     linking.findings.append(finding)
 

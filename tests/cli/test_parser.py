@@ -28,6 +28,12 @@ WRONG = [
     (["up", "x", "--wiat"], "there is no option `--wiat`", "did you mean `--wait`?"),
     (["up", "x", "--wai"], "there is no option `--wai`", "did you mean `--wait`?"),
     (["up", "x", "y"], "`y` is one word too many", "see `launch up --help`"),
+    (
+        ["exec", "last", "router", "python", "-c", "x"],
+        "`python` is one word too many",
+        "`--` comes before the command: `launch exec RUN STEP -- COMMAND…`",
+    ),
+    (["exec", "last", "worker-0"], "`-- COMMAND` is missing", "`launch exec last worker-0 -- env`"),
     (["up", "x", "--timeout"], "`--timeout` needs a value", "see `launch up --help`"),
     (["up", "x", "--wait=1"], "`--wait` takes no value, not `1`", "see `launch up --help`"),
     (["up", "x", "--wait", "--detach"], "`--detach` and `--wait` exclude each other", "see `launch up --help`"),

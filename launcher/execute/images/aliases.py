@@ -15,6 +15,7 @@ from launcher.images import alias as alias_text
 from launcher.images.alias import Entry
 from launcher.images.use import use
 from launcher.model.cluster import ARCHITECTURES, Cluster
+from launcher.model.definition import find
 from launcher.model.linking import Linking
 from launcher.model.site import Site, site
 from launcher.text.advice import option, typed
@@ -65,6 +66,7 @@ def add(world: World, goal: Target, alias: str, entry: Mapping[str, Any], told: 
             raise Refused([Diagnostic("alias-taken", message, place, help=help_)])
         return alias_text.put(own.text if own else alias_text.begun(goal.known), alias, plain(entry))
 
+    _defined(entry)
     _edited(world, goal, change, alias, told)
 
 
@@ -87,9 +89,17 @@ def change(world: World, goal: Target, alias: str, entry: Mapping[str, Any], tol
         text = own.text if own else alias_text.begun(goal.known)
         return alias_text.put(text, alias, plain({**new, "versions": versions}))
 
+    _defined(entry)
     _edited(world, goal, changed, alias, told)
     now = read(goal.name).cluster.images[alias].versions
     return {name: version for name, version in old.items() if name not in now}
+
+
+def _defined(entry: Mapping[str, Any]) -> None:
+    """Raises Refused where an alias is to be a definition that there is not."""
+    linking = Linking(Files())
+    if "build" in entry and find(linking, entry["build"], None, command=True) is None:
+        raise Refused(linking.findings)
 
 
 def _gone(entry: Mapping[str, Any]) -> set[str]:

@@ -27,6 +27,8 @@ def test_a_life_of_an_alias(launch: Program) -> None:
         ("images set mine --version x --cluster gb300", 2, "`--version` does not take `x`"),
         ("images set mnie /i/x.sqsh --cluster gb300", 2, "did you mean `mine`?"),
         ("images set mine /i/x.sif --cluster gb300", 4, "an image of Apptainer"),
+        ("images set mine --build vllm-routr --cluster gb300", 2, "error[unknown-definition]"),
+        ("images add other --build vllm-routr --cluster gb300", 2, "did you mean `vllm-router`?"),
         ("images rm vllm --cluster gb300", 3, "images/clusters/gb300.toml"),
     ]
     for words, status, said in steps:
