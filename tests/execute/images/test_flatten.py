@@ -229,15 +229,16 @@ def test_a_full_disk_is_the_cause_whatever_the_writer_says(filled: bool, kind: s
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    squash = Squash({"PATH": f"{tmp_path}:{os.environ['PATH']}"}, disk / "image.sqsh")
     try:
         if filled:
             (disk / "filler").write_bytes(bytes(1 << 20))
-        squash = Squash({"PATH": f"{tmp_path}:{os.environ['PATH']}"}, disk / "image.sqsh")
         squash.restart()
         with pytest.raises(Failure, match="I/O error") as raised:
             squash.close()
         assert raised.value.kind == kind
     finally:
+        squash.kill()
         subprocess.run(["umount", "-l", disk], check=True)
 
 
