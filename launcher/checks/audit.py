@@ -250,7 +250,8 @@ def _ports_place(job: Job, plan: Plan, number: int) -> Place | None:
 
 def _role_place(job: Job, role: Role) -> Place | None:
     own = table(role.name)
-    return job.origins.place(own, "key") if own in job.origins.chains else role.place("manifest")
+    # Of a role that the router brings along that is `[router] kind`.
+    return job.origins.place(own, "key") if own in job.origins.chains else role.place()
 
 
 def _programs(step: Step, role: Role) -> Iterator[Program | Module]:

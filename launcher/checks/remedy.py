@@ -13,8 +13,7 @@ _SOMEWHERE = "/path/to"
 
 def unknown(question: Program | Module, role: Role, facts: Facts) -> Iterator[Folder]:
     """What must be known of this machine before `remedy` can say where things go."""
-    own = isinstance(question, Module) and not question.distribution
-    if own and role.manifest.program.packages and not _directory(role):
+    if _own(question, role) and role.manifest.program.packages and not _directory(role):
         yield from (folder for folder in (CONFIG, DATA) if folder not in facts)
 
 
@@ -30,17 +29,29 @@ def remedy(question: Program | Module, role: Role, cluster: str, facts: Facts) -
             return f"`{question.python} -m pip install {wanted}`"
         if directory:
             return f"`{question.python} {install}`"
-        return "\n".join(_environment(question, role, cluster, facts))
+        return "\n".join(_environment(question.python, role, cluster, facts))
+    if program.packages and not directory and _own(question, role):
+        return "\n".join(_environment("python3", role, cluster, facts))
     if program.packages and directory and question.name == f"{directory}/bin/python":
         return f"`python3 -m venv {directory}`, then `{question.name} {install}`"
+    if role.image is not None and not program.packages and role.manifest.kind == "service":
+        place = f'`{role.image} = "/path/to/it"` in `[images]` of the cluster'
+        return f"no package has it: put its directory on `PATH`, or name one with `bin/{question.name}` by {place}"
     return "install it, or put its directory on `PATH`"
 
 
-def _environment(question: Module, role: Role, cluster: str, facts: Facts) -> Iterator[str]:
+def _own(question: Program | Module, role: Role) -> bool:
+    """Whether it is the role's own program, which its manifest may say how to install."""
+    if isinstance(question, Module):
+        return not question.distribution
+    return question.name == next(iter(role.manifest.program.command), None)
+
+
+def _environment(python: str, role: Role, cluster: str, facts: Facts) -> Iterator[str]:
     alias = role.image or role.manifest.name
     home = f"{_folder(facts, DATA)}/environments/{alias}"
     yield "make it an environment of its own, and name that to the cluster:"
-    yield f"  {question.python} -m venv {home}"
+    yield f"  {python} -m venv {home}"
     yield f"  {home}/bin/python -m pip install {' '.join(packages(role))}"
     if role.image is None:
         yield f'then say `image = "{home}"` in the role'

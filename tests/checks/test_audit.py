@@ -188,6 +188,19 @@ def test_the_roles_that_want_the_same_are_named_with_their_places() -> None:
     assert [label.message for label in told.labels] == ["role `router`"]
 
 
+def test_a_role_that_the_router_brings_along_is_shown_at_the_router() -> None:
+    text = parse("r.toml", 'schema = 1\nname = "r"\n[router]\nkind = "x"\n')
+    shipped = parse("x.toml", '[[implies]]\nmanifest = "y"\n')
+    home = Origin(text, ("router", "kind"), "recipe")
+    manifest = Origin(shipped, ("implies", 0, "manifest"), "role manifest")
+    origins = Origins({(): (home,), ("manifest",): (manifest,)}, text)
+    work = job(env_from=("TOKEN",))
+    work = replace(work, roles=tuple(replace(role, origins=origins) for role in work.roles))
+    needed = next(each for each in settle(work, {}, plan())[1][0] if isinstance(each, Program))
+    findings, _ = settle(work, {needed: Answer(yes=False)}, plan())
+    assert [each.place.document.name for each in findings if each.place] == ["r.toml"]
+
+
 def test_another_version_than_is_checked_is_a_warning() -> None:
     known = Catalogue("m", "1.2", {})
     work = job()

