@@ -29,6 +29,9 @@ _SYNONYMS: Mapping[str, str] = {
     "alias": "reference",
     "model_name": "served_name",
     "placement": "on",
+    "worker": "roles.worker",
+    "prefill": "roles.prefill",
+    "decode": "roles.decode",
 }
 """What a key is called elsewhere, and here."""
 
@@ -163,7 +166,8 @@ def _listed(names: list[str], last: str = "and") -> str:
 
 
 def _synonym(key: str, known: list[str]) -> str | None:
-    return _SYNONYMS[key] if _SYNONYMS.get(key) in known else None
+    found = _SYNONYMS.get(key, "")
+    return found if found.partition(".")[0] in known else None
 
 
 def _keys(annotation: Any) -> list[str]:
