@@ -9,6 +9,8 @@ from launcher.run.hints import hint
 LOGS: Sequence[str] = (
     "the supervisor left no outcome: job 14 ended as FAILED (exit code 127): …/job.sh: 3: exec: python3.12: not found",
     "the supervisor left no outcome: job 14 ended as FAILED (0:53, a node could not open its output file or working …)",
+    "port 8000 of node1 is in use",
+    "`/data/x` does not exist on node1, node2",
     "pyxis: failed to create container filesystem for image: /images/x.sqsh",
     "[ERROR] Invalid image format: /images/x.sqsh",
     "FATAL: could not open image /images/x.sif",
@@ -87,5 +89,9 @@ def table(name: str) -> str:
     left, right, rows = TABLES[name]
     lines = [f"| {left} | {right} |", "|---|---|"]
     cells = ((text.replace("|", "\\|"), meaning.replace("|", "\\|")) for text, meaning in rows())
-    lines += [f"| `{text}` | {meaning} |" for text, meaning in cells]
+    lines += [f"| {_code(text)} | {meaning} |" for text, meaning in cells]
     return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"

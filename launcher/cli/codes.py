@@ -99,6 +99,12 @@ ended, in which phase, what it said first that looks like an error, and its last
 
 Every step lives, and a gate is still shut: the message names it and what it last said. The budget is
 `[ready] timeout` of the recipe, or `--timeout`. Exit code 6.""",
+    "nodes-unfit": """The nodes of the job cannot take the run
+
+The first step of a job looks at every node: the ports of the plan are free, image files and mounts are there, the
+architecture and the GPUs are as the cluster file says. The message has all that is not so; nothing of the recipe was
+started. `--set ports.shift=100` moves every port, away from another run's too (`launch ps`). Exit code 1, as of
+`port-in-use` on this machine.""",
     "run-broken": """The launcher itself could not go on
 
 Its keeper or supervisor was killed, the run directory could not be written, or it has vanished. Whatever

@@ -8,7 +8,7 @@ from launcher.cli.terminal import Terminal
 from launcher.execute.journal import Run
 from launcher.execute.runs import Runs
 from launcher.execute.status import CREATED, LOST, Status, status
-from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, FINISHED, TIMEOUT
+from launcher.run.outcome import BROKEN, CANCELLED, EXPIRED, FAILED, FINISHED, TIMEOUT, UNFIT
 from launcher.text.diagnostic import Diagnostic
 
 _CODES: Mapping[str, str] = {
@@ -16,6 +16,7 @@ _CODES: Mapping[str, str] = {
     EXPIRED: "run-expired",
     TIMEOUT: "job-ended",
     CANCELLED: "job-ended",
+    UNFIT: "nodes-unfit",
     BROKEN: "run-broken",
     LOST: "run-broken",
     CREATED: "run-broken",

@@ -40,7 +40,8 @@ def every_run(run: str) -> Sequence[str]:
 def steps(run: str) -> Sequence[str]:
     """Steps and roles of the run. Raises Refused where there is none of that name."""
     found = status(find(Real(), run)).steps
-    return list(dict.fromkeys([*(step.name for step in found), *(step.role for step in found)]))
+    # The launcher's own have no role.
+    return list(dict.fromkeys([*(step.name for step in found), *(step.role for step in found if step.role)]))
 
 
 WORDS: Mapping[str, Callable[[str], Sequence[str]]] = {

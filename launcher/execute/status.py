@@ -40,6 +40,7 @@ STATES: Mapping[str, str] = {
     outcome.EXPIRED: "everything was alive and not ready in time",
     outcome.TIMEOUT: "the job's time limit was reached",
     outcome.CANCELLED: "the job was ended by `scancel`, or preempted",
+    outcome.UNFIT: "the job's nodes cannot take the run: a port is in use there, a path is missing",
     outcome.BROKEN: "the supervisor or its keeper was killed, or the run directory went away",
     HELD: "it has ended, and its job is kept (`up --hold`): for `up --in`, until `launch down` gives it back",
     LOST: "both were killed, so that nobody wrote how it ended; what of it lives on, `launch down` ends",
@@ -70,7 +71,7 @@ class StepStatus:
 @dataclass(frozen=True)
 class Status:
     """`state` of a live run: pending, suspended, starting, gated, ready, benchmark, stopping; of one that has ended:
-    finished, stopped, interrupted, failed, expired, timeout, cancelled, broken, or lost (killed with no outcome
+    finished, stopped, interrupted, failed, expired, timeout, cancelled, unfit, broken, or lost (killed with no outcome
     written); of one that never started: created; of a directory that another version wrote: unknown. Times are UTC in
     ISO 8601, `ready_after` seconds.
     `job` is the id of its Slurm job, `waiting` what that waits for. `left`: what of a lost run lives on,

@@ -87,12 +87,20 @@ def faults(told: Mapping[str, Any], arch: str, gpus: int) -> Sequence[str]:
     if arch and told.get("arch") != arch:
         found.append("%s is %s, the cluster file says %s" % (name, told.get("arch"), arch))
     found += ["port %d of %s is in use" % (port, name) for port in told.get("busy", ())]
-    found += ["`%s` does not exist on %s" % (path, name) for path in told.get("missing", ())]
     seen = [each for each in str(told.get("gpus", "")).split(",") if each]
     if gpus and seen[:gpus] != [str(number) for number in range(gpus)]:
         shown = "GPUs %s" % ",".join(seen) if seen else "no GPUs"
         found.append("%s shows %s to a step, %d numbered from 0 are wanted" % (name, shown, gpus))
     return found
+
+
+def absent(told: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """The paths that nodes miss, in words: each once, with all nodes that miss it."""
+    found: Dict[str, List[str]] = {}
+    for node in told:
+        for path in node.get("missing", ()):
+            found.setdefault(path, []).append(str(node["node"]))
+    return ["`%s` does not exist on %s" % (path, ", ".join(names)) for path, names in found.items()]
 
 
 def _of_interface(name: str) -> str:

@@ -64,8 +64,22 @@ CONTAINERS: Tuple[Tuple[str, str], ...] = (
 )
 """Known texts of what starts steps and containers."""
 
+# As `facts.faults` and `facts.absent` word them.
+NODES: Tuple[Tuple[str, str], ...] = (
+    (
+        r"port \d+ of \S+ is in use",
+        "another program has the port on that node: `launch ps` lists your runs; `--set ports.shift=100` moves ours",
+    ),
+    (
+        r"` does not exist on \S+",
+        "the nodes of the job do not see that path: look at `[[mounts]]`, `[images]` and `[model]`, on a compute node",
+    ),
+)
+"""What nodes lack for a run."""
+
 HINTS: Tuple[Tuple[str, str], ...] = (
     *BATCH,
+    *NODES,
     *CONTAINERS,
     (
         r"address already in use|errno 98\b|os error 98\b|EADDRINUSE",

@@ -9,7 +9,7 @@ from launcher.run.child import inherited, shell
 from launcher.run.dismissal import Dismissal
 from launcher.run.errand import Errand, Errands
 from launcher.run.journal import Journal
-from launcher.run.outcome import Verdict
+from launcher.run.outcome import Verdict, broken, unfit
 from launcher.run.script import Allocation, Script
 
 _FACTS = 120.0
@@ -22,7 +22,15 @@ Wait = Callable[[float], bool]
 
 
 class Unmet(Exception):
-    """Raised when the nodes cannot take the run; the text says why."""
+    """Raised when the run cannot begin; the text says why, and `verdict` what that makes of the run."""
+
+    verdict = staticmethod(broken)
+
+
+class Unfit(Unmet):
+    """Raised when the nodes cannot take the run."""
+
+    verdict = staticmethod(unfit)
 
 
 class Inside:
@@ -64,8 +72,9 @@ class Inside:
             found += facts.faults(node, self._bound.arch, want.gpus)
             if want.cpus > node["cpus"]:
                 self._journal.note("few-cpus", node=node["node"], cpus=node["cpus"], planned=want.cpus)
+        found += facts.absent(told)
         if found:
-            raise Unmet("; ".join(found))
+            raise Unfit("; ".join(found))
 
     def why(self, blamed: Verdict, wait: Wait, *, signalled: bool = False) -> Verdict:
         """The verdict when a step has ended or a signal came (`blamed` says so): often Slurm was before it."""

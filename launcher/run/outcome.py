@@ -16,6 +16,7 @@ INTERRUPTED = "interrupted"
 FAILED = "failed"
 EXPIRED = "expired"
 BROKEN = "broken"
+UNFIT = "unfit"
 TIMEOUT = "timeout"
 CANCELLED = "cancelled"
 
@@ -30,8 +31,9 @@ STOPS: Mapping[str, Tuple[str, int, str]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a run ends: exit 0 by `down` or the end of its benchmark, 1 the launcher's own failure, 6 not ready in
-    time, 7 a step or the job ended, 130 and 143 interrupted. `first` describes the first failing step.
+    """Why a run ends: exit 0 by `down` or the end of its benchmark, 1 the launcher's own failure or nodes that
+    are unfit, 6 not ready in time, 7 a step or the job ended, 130 and 143 interrupted. `first` describes the first
+    failing step.
     """
 
     state: str
@@ -50,6 +52,11 @@ def stopped(by: str) -> Verdict:
 def finished() -> Verdict:
     """The verdict when what the run was for is done."""
     return Verdict(FINISHED, 0, "the benchmark has ended")
+
+
+def unfit(cause: str) -> Verdict:
+    """The verdict when the nodes of the job cannot take the run."""
+    return Verdict(UNFIT, 1, cause)
 
 
 def broken(cause: str) -> Verdict:

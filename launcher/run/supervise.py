@@ -65,7 +65,7 @@ class Supervisor:
             self._meet()
             self.script = script = prepare.read(self.run)
         except Unmet as error:
-            self._judge(outcome.broken(str(error)))
+            self._judge(error.verdict(str(error)))
             return
         except (OSError, ValueError) as error:
             self.end(outcome.broken("the script cannot be run: %s" % error))

@@ -73,7 +73,6 @@ OK = {"node": "n1", "ip": "10.0.0.1", "busy": [], "missing": [], "gpus": "0,1,2,
         ({"gpus": ""}, 0, []),
         ({"gpus": "0,1,2,3,4"}, 4, []),
         ({"busy": [8000, 8001]}, 0, ["port 8000 of n1 is in use", "port 8001 of n1 is in use"]),
-        ({"missing": ["/a"]}, 0, ["`/a` does not exist on n1"]),
         ({"arch": "x86_64"}, 0, ["n1 is x86_64, the cluster file says aarch64"]),
         ({"gpus": "2,3"}, 2, ["n1 shows GPUs 2,3 to a step, 2 numbered from 0 are wanted"]),
         ({"gpus": ""}, 4, ["n1 shows no GPUs to a step, 4 numbered from 0 are wanted"]),
@@ -82,6 +81,11 @@ OK = {"node": "n1", "ip": "10.0.0.1", "busy": [], "missing": [], "gpus": "0,1,2,
 )
 def test_faults(changed: dict[str, object], gpus: int, said: list[str]) -> None:
     assert facts.faults({**OK, **changed}, "aarch64", gpus) == said
+
+
+def test_a_path_that_several_nodes_miss_is_said_once() -> None:
+    told = [{**OK, "node": name, "missing": missing} for name, missing in (("n1", ["/a", "/b"]), ("n2", ["/a"]))]
+    assert facts.absent([*told, OK]) == ["`/a` does not exist on n1, n2", "`/b` does not exist on n1"]
 
 
 def test_any_machine_will_do_where_none_is_named() -> None:

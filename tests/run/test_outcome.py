@@ -15,6 +15,8 @@ HINTS = [
     (f"{LEFT} (0:53, a node could not open its output file or working directory)", "`runs` of the cluster file"),
     (f"{LEFT} (exit code 1)", None),
     ("Address already in use (os error 98)", "port"),
+    ("port 8000 of node1 is in use; port 6100 of node1 is in use", "ports.shift"),
+    ("`/models/m` does not exist on node1, node2", "do not see that path"),
     ("OSError: [Errno 98] error while attempting to bind on address", "port"),
     ("error: externally-managed-environment", "PIP_BREAK_SYSTEM_PACKAGES"),
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "GPU's memory"),

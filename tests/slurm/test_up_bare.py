@@ -159,10 +159,14 @@ def test_a_busy_port_ends_the_run_before_it_starts_anything(site: Site) -> None:
     listen = "import socket,time; s=socket.socket(); s.bind(('0.0.0.0',8000)); s.listen(); time.sleep(600)"
     with site.bed.start(["python3", "-c", listen], on="node1", user="user") as other:
         until(lambda: site.bed.run(["sh", "-c", "ss -ltn | grep :8000"], on="node1").returncode == 0 or None)
-        done = site.launch("up", site.recipe(), status=1)
-        other.kill()
-    assert "port 8000 of node1 is in use" in done.stderr
+        try:
+            done = site.launch("up", site.recipe(), status=1)
+        finally:
+            other.kill()
+    assert "error[nodes-unfit]: port 8000 of node1 is in use" in done.stderr
+    assert "help: another program has the port on that node: `launch ps` lists your runs; `--set" in done.stderr
     run = site.last()
+    assert run.told()["outcome"] == "unfit"
     assert not [event for event in run.events if event["event"] == "start"]
     run.gone()
 
