@@ -12,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from launcher.execute.images import inspect
 from launcher.execute.inside import node
 from launcher.execute.slurm.survey import login, paths, survey
 from launcher.execute.world import Ran, Real, Recording
 from launcher.model.cluster import Cluster
 from launcher.model.survey import Shape, told
 from launcher.text.diagnostic import Refused
-from tests.testbed import apptainer, image
 
 SINFO = Ran(0, "batch*|2|32|64000|gpu:8\nold|1|16|32000|(null)\nbad|n/a|x\n")
 ANSWERS: Mapping[tuple[str, ...], Ran] = {
@@ -115,15 +113,6 @@ def test_this_machine_is_asked_without_slurm(tmp_path: Path) -> None:
     )
     assert found.told is not None
     assert found.told.python == ".".join(map(str, sys.version_info[:3]))
-
-
-def test_what_image_files_are_compressed_by(tmp_path: Path) -> None:
-    """Of a SIF that is the squashfs inside; of what is no image, or not here, nothing."""
-    files = {"a": image.squashfs(image.TINY), "b": apptainer.sif(image.TINY), "c": Path("/nowhere.sqsh"), "d": tmp_path}
-    made = cluster(scheduler="local", python=sys.executable, images={name: str(path) for name, path in files.items()})
-    found = survey(Real({"PATH": os.environ["PATH"], "HOME": str(tmp_path)}), made)
-    want = {str(path): inspect.file(path).header.compressor for path in (files["a"], files["b"])}
-    assert (found.images, len(want)) == (want, 2)
 
 
 def test_paths_of_a_cluster_file() -> None:
