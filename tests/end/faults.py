@@ -239,11 +239,16 @@ def begin(
     return Scene(deployment, up, terminal, deployment.run)
 
 
+def _kept(run: Path) -> bool:
+    """Whether the keeper lives; with the run directory goes the lock that tells."""
+    return lock.held(str(run)) if run.exists() else traces(run) != []
+
+
 def judge(scene: Scene, phase: str, fault: Fault) -> None:
     """Does it and asserts what is wanted of it."""
     fault.strike(scene)
     status, out, err = ended(scene.up) if scene.up.stdout else (scene.up.wait(60), "", "")
-    until(lambda: not lock.held(str(scene.run)), "the keeper ends")
+    until(lambda: not _kept(scene.run), "the keeper ends")
     assert traces(scene.run) == []
     assert listening(base + scene.deployment.shift for base in PORTS) == []
     assert "Traceback" not in err

@@ -170,4 +170,5 @@ def test_an_image_that_vanished_is_named(site: Site) -> None:
     site.bed.ask("scancel", str(blocker))
     outcome = run.outcome()
     assert outcome["exit"] == 1
-    assert f"`{gone}` does not exist on node1" in outcome["cause"]
+    # Which nodes the job gets is Slurm's to say.
+    assert f"`{gone}` does not exist on node" in outcome["cause"]
