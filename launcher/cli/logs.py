@@ -14,7 +14,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal, paint
 from launcher.execute.journal import find
 from launcher.execute.runs import Kinds
-from launcher.execute.status import StepStatus, status
+from launcher.execute.status import StepStatus, called, status
 from launcher.execute.world import Real, World
 
 _PAUSE = 0.1
@@ -52,12 +52,10 @@ def chosen(steps: Sequence[StepStatus], names: Sequence[str], beside: str) -> Se
     """Steps of these names or roles, all where none is named. Raises `Usage` for a name that is neither, nor that of
     what was said `beside` them.
     """
-    known = [*(name for step in steps for name in (step.name, step.role) if name), beside]
+    known = [*called(steps), beside]
     for name in names:
         if name not in known:
-            raise Usage(
-                f"the run has no role or step `{name}`", name, known, f"it has {', '.join(dict.fromkeys(known))}"
-            )
+            raise Usage(f"the run has no role or step `{name}`", name, known, f"it has {', '.join(known)}")
     return [step for step in steps if not names or step.name in names or step.role in names]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from launcher.cli.explain import explanations
 from launcher.execute.journal import LAST, find, runs
 from launcher.execute.library import Files
-from launcher.execute.status import status
+from launcher.execute.status import called, status
 from launcher.execute.world import Real
 from launcher.model.linking import Linking
 from launcher.model.site import site
@@ -39,9 +39,7 @@ def every_run(run: str) -> Sequence[str]:
 
 def steps(run: str) -> Sequence[str]:
     """Steps and roles of the run. Raises Refused where there is none of that name."""
-    found = status(find(Real(), run)).steps
-    # The launcher's own have no role.
-    return list(dict.fromkeys([*(step.name for step in found), *(step.role for step in found if step.role)]))
+    return called(status(find(Real(), run)).steps)
 
 
 WORDS: Mapping[str, Callable[[str], Sequence[str]]] = {

@@ -11,10 +11,8 @@ from launcher.render.bare import bare
 from launcher.run import prepare
 from launcher.run.child import environment
 from launcher.run.script import Child, Script, bind, load
+from launcher.run.words import OWN
 from launcher.text.suggest import nearest
-
-_OWN = "launch."
-"""How the names of the launcher's own steps begin: a role's has no dot."""
 
 
 def enter(run: Run, name: str, words: Sequence[str]) -> None:
@@ -44,7 +42,7 @@ def find(script: Script, name: str) -> Child:
     """The step of that name, or the first of a role. Raises Refused with exit 2, also for steps of the launcher's own:
     no role is in them, and one that prepares a root has no container yet.
     """
-    steps = [child for child in script.children if not child.name.startswith(_OWN)]
+    steps = [child for child in script.children if not child.name.startswith(OWN)]
     for child in (*(each for each in steps if each.name == name), *(each for each in steps if each.role == name)):
         return child
     listed = f"it has {', '.join(child.name for child in steps)}"

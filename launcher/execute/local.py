@@ -17,10 +17,9 @@ from launcher.execute.status import Tail
 from launcher.execute.world import World
 from launcher.run import lock
 from launcher.run.child import inherited
-from launcher.run.keeper import LOG
 from launcher.run.script import Script
 from launcher.run.sweep import VARIABLE
-from launcher.run.words import DETACH
+from launcher.run.words import DETACH, LOG
 
 _ADDRESS = IPv4Address("127.0.0.1")
 _START = 30.0

@@ -100,6 +100,11 @@ class Status:
         return not (self.live or self.left or self.held)
 
 
+def called(steps: Sequence[StepStatus]) -> Sequence[str]:
+    """Names of the steps and of their roles, each once; the launcher's own have no role."""
+    return list(dict.fromkeys(name for step in steps for name in (step.name, step.role) if name))
+
+
 class Tail:
     """Reads a run's journal as it grows: each call of `read` gives the events that are new."""
 

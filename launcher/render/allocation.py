@@ -12,10 +12,11 @@ from launcher.model.cluster import Cluster
 from launcher.plan.step import Batch, Plan, Step
 from launcher.render.srun import srun
 from launcher.run.script import Allocation, Child, Expect, Gate, Node, Root, Stop, ref
+from launcher.run.words import OWN
 
-FACTS = "launch.facts"
-JANITOR = "launch.janitor"
-TELL = "launch.tell"
+FACTS = f"{OWN}facts"
+JANITOR = f"{OWN}janitor"
+TELL = f"{OWN}tell"
 """Names of the launcher's own steps: a role's has no dot."""
 
 READY = "watching"

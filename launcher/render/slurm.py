@@ -12,8 +12,9 @@ from launcher.render.roots import Shared
 from launcher.render.srun import outputs, srun
 from launcher.run.record import record
 from launcher.run.script import Child, File, Root
+from launcher.run.words import OWN
 
-PREPARE = "launch.prepare"
+PREPARE = f"{OWN}prepare"
 
 _Words = tuple[str, ...]
 

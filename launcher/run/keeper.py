@@ -13,9 +13,8 @@ from launcher.run.journal import Journal, now
 from launcher.run.rescue import Rescue
 from launcher.run.supervise import supervise
 from launcher.run.sweep import EVENTS
-from launcher.run.words import DETACH, HOLD
+from launcher.run.words import DETACH, HOLD, LOG
 
-LOG = "supervisor.log"
 _OK = b"+"
 
 
