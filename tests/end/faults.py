@@ -108,11 +108,15 @@ def signalled(number: signal.Signals, status: int, cause: str) -> Fault:
     return Fault(lambda scene: scene.up.send_signal(number), status, "interrupted", cause)
 
 
+def working(deployment: Deployment) -> None:
+    """Waits until the worker's own program runs: a process that was started may not even have read it yet."""
+    handles = re.compile(r"^SigCgt:.*[4-7c-f]...$", re.MULTILINE)  # the 15th bit
+    status = Path(f"/proc/{deployment.pid('worker-0')}/status")
+    until(lambda: handles.search(status.read_text()), "the worker handles TERM")
+
+
 def leave(scene: Scene) -> None:
     """The worker ends by itself and is content with that."""
-    handles = re.compile(r"^SigCgt:.*[4-7c-f]...$", re.MULTILINE)  # the 15th bit
-    status = Path(f"/proc/{scene.deployment.pid('worker-0')}/status")
-    until(lambda: handles.search(status.read_text()), "the worker handles TERM")
     scene.kill("worker-0", signal.SIGTERM)
 
 
@@ -232,6 +236,7 @@ def begin(
     os.close(slave)
     deployment.started.append(up)
     deployment.until(event, **facts)
+    working(deployment)
     assert up.stdout is not None
     if phase in {"ready", "benchmark"}:
         # What is said to the reader is said before anything happens.

@@ -187,3 +187,12 @@ def test_nothing_runs_after_clear(bed: Bed) -> None:
     bed.clear()
     assert (bed.steps(), bed.processes("alice")) == ([], {})
     assert time.monotonic() - began < 60
+
+
+def test_what_slurm_lost_is_gone_after_clear(bed: Bed) -> None:
+    # Its parent ends first: Slurm, which looks for children of its own, does not find it.
+    job = bed.submit("#!/bin/sh\nsetsid sh -c 'setsid sleep 63 & exit' &\nwait\nexec sleep 62\n")
+    until(lambda: ["sleep", "63"] in bed.processes("alice").values() or None)
+    bed.ask("scancel", "--signal=KILL", str(job))
+    bed.clear()
+    assert bed.processes("alice") == {}

@@ -1,9 +1,12 @@
 """A running testbed: what tests start on it and ask of it."""
 
+import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_bytes
@@ -152,7 +155,10 @@ class Bed:
         return set(done.stdout.split()) or {done.stderr}
 
     def clear(self) -> None:
-        """Cancel every job and wait until all nodes are idle again, bringing back those that are not."""
+        """Cancel every job, wait until all nodes are idle, bringing back those that are not, and end what is left.
+
+        `proctrack/linuxproc` loses a process whose parent ended before it; no later test is to meet its ports.
+        """
         for node in self.nodes:
             self.revive(node.name)
         for job, state in self.jobs().items():
@@ -161,6 +167,15 @@ class Bed:
         if any(state.startswith(("drain", "down")) for state in self._states()):
             self.resume()
         self.settled()
+        until(lambda: self._emptied() or None)
+
+    def _emptied(self) -> bool:
+        """Whether users have no process left; those that they have are killed."""
+        left = [pid for user in USERS for pid in self.processes(user)]
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not left
 
     def kill(self, name: str) -> None:
         """kill -9 the slurmd of a node; its steps go on."""
