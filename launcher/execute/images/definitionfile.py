@@ -1,10 +1,13 @@
 """A `.sif` out of a definition's own `NAME.def`: Apptainer builds it, told by spython; no Docker, no root.
 
 Facts, of Apptainer 1.4.5: files of `%files` are looked for where it is started; an argument that no stage takes is an
-error. The login of its environment is shown to every registry that it asks, so it is for one alone; of several there
-is a file (`--authfile`, which 1.4.0 brought).
+error. `--build-arg` takes a line of CSV, in which each value is an argument (`pflag.StringSlice`). The login of its
+environment is shown to every registry that it asks, so it is for one alone; of several there is a file (`--authfile`,
+which 1.4.0 brought).
 """
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from importlib import import_module
@@ -44,7 +47,7 @@ def build(world: World, order: Order, base: Base, transport: Transport, place: P
     words += ["--no-https"] if any(transport.scheme(each) == "http" for each in registries) else []
     alone = stages(text) == 1
     words += [] if alone else _told(logins, place)
-    words += [f"--build-arg={key}={value}" for key, value in args.items()]
+    words += [f"--build-arg={_quoted(f'{key}={value}')}" for key, value in args.items()]
     env = {**world.environ, **sif.variables(place), **(_alone(logins) if alone else {})}
     # spython takes as long to import as all the rest of a command.
     done = import_module("spython.utils").run_command([*words, str(out), name], capture=True, quiet=True, environ=env)
@@ -59,6 +62,13 @@ def _told(logins: dict[str, Login], place: Path) -> Iterator[str]:
     if logins:
         files.write(str(place / _LOGINS), json.dumps(login.written(logins)).encode(), 0o600)
         yield f"--authfile={place / _LOGINS}"
+
+
+def _quoted(argument: str) -> str:
+    """One argument as a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([argument])
+    return line.getvalue()
 
 
 def _alone(logins: dict[str, Login]) -> dict[str, str]:

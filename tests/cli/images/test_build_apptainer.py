@@ -105,3 +105,15 @@ def test_built_by_apptainer_as_an_ordinary_user(unprivileged: Place) -> None:
     when = Path(other["file"]).stat().st_mtime_ns
     again = built(f"--wheels {wheels} --again")
     assert (again, Path(other["file"]).stat().st_mtime_ns > when) == (other, True)
+
+
+def test_an_argument_is_one_whatever_it_holds(unprivileged: Place) -> None:
+    """Commas and quotes part nothing."""
+    place = unprivileged
+    place.write("images/tool/image.toml", TOOL.format(base=place.base))
+    place.site('tool = { build = "tool" }', runtime="apptainer")
+    place.write("images/tool/tool.def", DEFINITION)
+    status, out, err = place.images("""build tool --json --arg 'TOOL_VERSION=1,OTHER="2 3"'""")
+    assert status == 0, err
+    (made,) = json.loads(out)["images"]
+    assert inside(made["file"], "cat", "/said") == "tool 1,OTHER=2 3\n"
