@@ -2,10 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
+from launcher.execute.interrupt import abreast
 from launcher.execute.journal import Run, find, understood
 from launcher.execute.runs import Kinds
 from launcher.execute.status import counted, every, status
@@ -22,11 +22,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.note("nothing is running")
         return 0
     failed: list[Diagnostic] = []
-    with ThreadPoolExecutor(max_workers=min(16, len(chosen))) as pool:
-        for each, (text, found) in zip(chosen, pool.map(lambda each: _stop(kinds, each), chosen), strict=True):
-            failed += found
-            if not found:
-                terminal.note(f"{each.name}: {text}")
+    stopped = abreast(lambda each: _stop(kinds, each), chosen, min(16, len(chosen)))
+    for each, (text, found) in zip(chosen, stopped, strict=True):
+        failed += found
+        if not found:
+            terminal.note(f"{each.name}: {text}")
     if failed:
         raise Refused(failed)
     return 0

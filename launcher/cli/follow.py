@@ -1,5 +1,6 @@
 """Staying with a run: until it is ready, until it ends, or until somebody wants it ended."""
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,6 +31,7 @@ class Follower:
         hint = f"what the steps say meanwhile: `launch logs {run.name} -f`"
         self.progress = Progress(terminal, width, hint, preparing)
         self._tail = Tail(run)
+        self._live = True
         self._began = world.monotonic()
 
     def until_ready(self) -> bool:
@@ -46,7 +48,7 @@ class Follower:
     @property
     def left(self) -> bool:
         """Whether the run goes on although a signal had us leave."""
-        return bool(self.signals.caught) and self.kind.detaches and self.kind.live(self.run)
+        return bool(self.signals.caught) and self.kind.detaches and self._live
 
     def leave(self) -> int:
         """Says how to come back; returns the exit code of an interrupted command."""
@@ -74,15 +76,18 @@ class Follower:
         ending[0].result()
 
     def _until(self, done: Callable[[], bool]) -> None:
-        while True:
-            # Asked before reading: what a run wrote last is read after it has ended.
-            live = self.kind.live(self.run)
-            self._hear()
-            if done() or not live:
-                self.terminal.settle()
-                return
-            self.progress.tick(self.world.monotonic() - self._began, self.kind.waiting(self.run))
-            self.world.pause(_PAUSE)
+        # A signal to leave comes while Slurm is asked, too.
+        with contextlib.suppress(KeyboardInterrupt):
+            while self._goes_on(done):
+                self.progress.tick(self.world.monotonic() - self._began, self.kind.waiting(self.run))
+                self.world.pause(_PAUSE)
+        self.terminal.settle()
+
+    def _goes_on(self, done: Callable[[], bool]) -> bool:
+        # Asked before reading: what a run wrote last is read after it has ended.
+        self._live = self.kind.live(self.run)
+        self._hear()
+        return self._live and not done()
 
     def _hear(self) -> None:
         for event in self._tail.read():

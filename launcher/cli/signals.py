@@ -4,13 +4,19 @@ import signal
 from types import FrameType, TracebackType
 from typing import Self
 
+from launcher.execute import interrupt
+
 _ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """While entered, the signals are collected in `caught`, in order; those the parent ignored stay ignored."""
+    """While entered, the signals are collected in `caught`, in order; those the parent ignored stay ignored.
 
-    def __init__(self) -> None:
+    Where whoever hears one `leaves`, they are an interrupt to what waits for programs, too.
+    """
+
+    def __init__(self, *, leaves: bool) -> None:
+        self.leaves = leaves
         self.caught: list[signal.Signals] = []
         self._before: dict[signal.Signals, object] = {}
 
@@ -25,6 +31,7 @@ class Signals:
     ) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)  # type: ignore[arg-type]
+        interrupt.over()
 
     @property
     def first(self) -> str | None:
@@ -33,3 +40,5 @@ class Signals:
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self.caught.append(signal.Signals(number))
+        if self.leaves:
+            interrupt.tell()

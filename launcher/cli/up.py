@@ -57,8 +57,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
                 terminal.say(overview(prepared.plan, color=terminal.color_out))
                 terminal.note("nothing was started (`--dry-run`)")
                 return 0
-            signals = entered.enter_context(Signals())
             kind = Kinds(world).named(prepared.site.kind)
+            signals = entered.enter_context(Signals(leaves=kind.detaches))
             made = _made(world, prepared, kind, terminal)
         if args.detach and not signals.caught:
             terminal.note(
@@ -192,6 +192,11 @@ def _made(world: World, prepared: Prepared, kind: Runs, terminal: Terminal) -> R
         terminal.note(f"going on with {made.name}, whose `launch up` did not end")
     else:
         made = journal.create(world, wanted)
-    said = kind.start(made)
+    try:
+        said = kind.start(made)
+    except KeyboardInterrupt:
+        again = f"`launch up` of the same recipe goes on with it, `launch down {made.name}` ends it"
+        terminal.note(f"whether Slurm has {made.name} is not known; {again}")
+        raise
     terminal.note(f"started {made.name} in {made.path}" + (f": {said}" if said else ""))
     return made

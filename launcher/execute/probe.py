@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from launcher.checks.allow import allowed
 from launcher.checks.audit import audit, here
 from launcher.execute import find
 from launcher.execute.envoy import bootstrap
+from launcher.execute.interrupt import abreast
 from launcher.execute.library import config
 from launcher.execute.slurm import answers as answers_of_slurm
 from launcher.model.facts import (
@@ -70,8 +70,7 @@ def audited(
 def answers(questions: Iterable[Question]) -> Facts:
     """Every question answered, several at a time."""
     asked = list(questions)
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        return dict(zip(asked, pool.map(lambda question: _ANSWERS[type(question)](question), asked), strict=True))
+    return dict(zip(asked, abreast(lambda question: _ANSWERS[type(question)](question), asked, 8), strict=True))
 
 
 def _port(question: Port) -> Answer:

@@ -1,17 +1,22 @@
 """The effects the command line needs, behind one small protocol: a real one, and one that records."""
 
+import contextlib
 import math
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
+from launcher.execute import interrupt
 from launcher.run import proc, sweep
 
 _LEAST = 2.0
+_SUBMITTING = 2.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class World(Protocol):
         """Seconds on a clock that is never set."""
 
     def pause(self, seconds: float) -> None:
-        """Waits."""
+        """Waits. Raises KeyboardInterrupt where we are to leave."""
 
     def run(
         self,
@@ -48,7 +53,8 @@ class World(Protocol):
     ) -> Ran:
         """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds.
 
-        The program holds the file descriptors of `keep` as well.
+        The program holds the file descriptors of `keep` as well. It ends with an interrupt, and KeyboardInterrupt is
+        raised; one that holds something is left to go on by itself.
         """
 
     def alive(self, pid: int, born: int | None = None) -> bool:
@@ -83,6 +89,7 @@ class Real:
 
     def pause(self, seconds: float) -> None:
         """Waits."""
+        interrupt.heed()
         time.sleep(seconds)
 
     def run(
@@ -95,21 +102,29 @@ class Real:
         """Runs a program with no input and captures what it prints. Raises OSError, also after `patience` seconds."""
         # One that answers at once has the time to, however late it is.
         patience = min(patience, max(self.until - self.monotonic(), _LEAST))
+        process = subprocess.Popen(
+            list(words),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=keep,
+            # Ctrl-C and hang-up of the terminal are ours to act on: a start or a submission is never cut in two.
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                list(words),
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=patience,
-                check=False,
-                pass_fds=keep,
-                # Ctrl-C and hang-up of the terminal are ours to act on: a start or a submission is never cut in two.
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired as error:
+            out, err = _said(process, patience, _SUBMITTING if keep else 0.0)
+        except TimeoutError as error:
+            _end(process)
             raise TimeoutError(f"{words[0]} did not end within {patience:g} s") from error
-        return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+        except KeyboardInterrupt:
+            if keep:
+                # As long as we live, it is heard to its end.
+                Thread(target=process.communicate, daemon=True).start()
+            else:
+                _end(process)
+            raise
+        return Ran(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
     def alive(self, pid: int, born: int | None = None) -> bool:
         """Whether the process runs, and is the one that was born then."""
@@ -126,6 +141,26 @@ class Real:
     def sweep(self, run: Path) -> Sequence[int]:
         """Kills what a run left behind; returns the pids of what would not die."""
         return sweep.sweep(str(run))
+
+
+def _said(process: "subprocess.Popen[bytes]", patience: float, grace: float) -> tuple[bytes, bytes]:
+    """What the program printed, once it has ended. Raises TimeoutError, and KeyboardInterrupt after the grace."""
+    limit = time.monotonic() + patience
+    while True:
+        left = limit - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=min(left, interrupt.GLANCE))
+        interrupt.heed(grace)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Kills the program and what it started: sites wrap Slurm's programs into scripts."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with process:
+        pass
 
 
 @dataclass

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,33 @@ def test_a_controller_that_hangs_is_not_waited_for_longer_than_was_said(site: Si
     site.launch("wait", run.name)
     site.launch("down", run.name)
     assert ended(run)[:2] == ("stopped", 0)
+
+
+@pytest.mark.parametrize("words", [("up", "RECIPE"), ("wait", "RUN"), ("ps",), ("down", "RUN")])
+def test_an_interrupt_does_not_wait_for_a_controller_that_hangs(site: Site, words: tuple[str, ...]) -> None:
+    run = site.up()
+    named = {"RUN": run.name, "RECIPE": site.recipe()}
+    controller = site.bed.daemons["slurmctld"].pid
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        with site.begin(*(named.get(word, word) for word in words)) as process:
+            until(lambda: asked(site) or None)
+            os.kill(process.pid, signal.SIGINT)
+            before = time.monotonic()
+            said = process.communicate(timeout=120)[1]
+            waited = time.monotonic() - before
+        assert process.returncode == 130, said
+        # Slurm's programs (22.05) wait 40 s for an answer, the launcher a minute for them.
+        assert waited < 20
+        assert asked(site) == []
+    finally:
+        os.kill(controller, signal.SIGCONT)
+
+
+def asked(site: Site) -> list[str]:
+    """The user's programs of Slurm that run on the login node."""
+    found = [Path(words[0]).name for words in site.bed.processes(site.user).values()]
+    return [name for name in found if name in ("squeue", "sinfo", "scontrol", "sacct", "sbatch", "scancel")]
 
 
 def test_a_suspended_job_is_shown_waited_for_and_ended(site: Site) -> None:

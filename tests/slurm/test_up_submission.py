@@ -3,12 +3,13 @@
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.slurm.deployment import Site
-from tests.testbed.bed import Bed
+from tests.testbed.bed import Bed, until
 
 WRAPPER = """\
 #!/bin/sh
@@ -58,6 +59,20 @@ def test_a_killed_up_is_gone_on_with(site: Site, do: str, before: int | None) ->
     assert "whose `launch up` did not end" in done.stderr
     (run,) = site.runs()
     assert done.stdout.strip() == run.name
+    assert jobs(site) == [int(run.job)]
+
+
+def test_an_interrupted_submission_goes_on_by_itself(site: Site) -> None:
+    env = wrap(site, 'while [ ! -e {folder}/go ]; do sleep 0.05; done; exec {real} "$@"')
+    with site.begin("up", site.recipe(), "--detach", env=env) as process:
+        until(lambda: (site.folder / "wrapper/once").exists() or None)
+        os.kill(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "`launch up` of the same recipe goes on with it" in said
+    (site.folder / "wrapper/go").touch()
+    assert "whose `launch up` did not end" in site.launch("up", site.recipe(), "--detach", env=env).stderr
+    (run,) = site.runs()
     assert jobs(site) == [int(run.job)]
 
 

@@ -1,12 +1,12 @@
 """Tags that move: `main`, `pr-7`. What each names is an index of images that are in the registry under their keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.push import Push
 from launcher.execute.images.registry import Registry
+from launcher.execute.interrupt import abreast
 from launcher.execute.told import Told
 from launcher.images import assembly, building
 from launcher.images.matrix import Job
@@ -34,8 +34,7 @@ def missing(registry: Registry, jobs: Sequence[Job], place: str, told: Told) -> 
             raise
         return None
 
-    with ThreadPoolExecutor(_ABREAST) as pool:
-        found = list(pool.map(there, goals))
+    found = list(abreast(there, goals, _ABREAST))
     for message in dict.fromkeys(each.message for each in found if each is not None and each.kind == "denied"):
         told(message)
     return [job for job, failure in zip(jobs, found, strict=True) if failure is not None]

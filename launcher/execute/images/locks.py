@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -13,6 +12,7 @@ from launcher.execute.folder import above, exists
 from launcher.execute.held import Held, editing
 from launcher.execute.images import answers
 from launcher.execute.images.failure import CODES, EXITS, Failure, Kind
+from launcher.execute.interrupt import abreast
 from launcher.execute.library import Files
 from launcher.execute.told import Told
 from launcher.execute.world import World
@@ -148,8 +148,7 @@ def asked(
 ) -> tuple[list[LockedImage], list[Diagnostic]]:
     """What there is now of each, several at a time, and what could not be found out. `hashed`: files to the byte."""
     each = list(aliases)
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        found = list(pool.map(lambda one: answers.answer(one.question), each))
+    found = list(abreast(lambda one: answers.answer(one.question), each, 8))
     locked, findings = [], []
     for one, answer in zip(each, found, strict=True):
         if answer.image is None:

@@ -36,6 +36,7 @@ LOCK = "submit.lock"
 _PATIENCE = 120.0
 _LOOKS = 20
 _PAUSE = 0.5
+_GLANCE = 0.05
 _ELSEWHERE = 600.0
 
 
@@ -103,7 +104,7 @@ def adopt(world: World, plan: str) -> Run | None:
     """
     for run in runs(world):
         if submitted(run.path) and known(run) is None and (run.path / PLAN).read_bytes() == _bytes(plan):
-            with _alone(run):
+            with _alone(world, run):
                 wanted = intent(run)
                 if wanted is not None and known(run) is None and not _lives(world, wanted.by):
                     mine = {**dataclasses.asdict(wanted), "by": _me()}
@@ -145,7 +146,7 @@ def submit(world: World, run: Run) -> str:
     wanted = intent(run)
     if wanted is None:
         raise refusal("run-directory", f"`{run.name}` is no run of Slurm")
-    with _alone(run) as handle:
+    with _alone(world, run) as handle:
         found = known(run) or _listed(world, run)
         if found is None:
             found = _sbatch(world, run, wanted, handle)
@@ -157,7 +158,7 @@ def find(world: World, run: Run) -> str | None:
     """The job of the run, noted or found by its comment; None where there is none."""
     found = known(run)
     if found is None:
-        with _alone(run):
+        with _alone(world, run):
             found = known(run) or _listed(world, run)
             if found is not None:
                 note(run, found)
@@ -165,16 +166,25 @@ def find(world: World, run: Run) -> str | None:
 
 
 @contextlib.contextmanager
-def _alone(run: Run) -> Iterator[int]:
+def _alone(world: World, run: Run) -> Iterator[int]:
     """Holds the lock of the submission; waits for whoever submits just now, a left-over `sbatch` included."""
     handle = os.open(run.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        # A file system without locks: two of us at once have to be rare enough.
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        while not _locked(handle):
+            world.pause(_GLANCE)
         yield handle
     finally:
         os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: two of us at once have to be rare enough
+    return True
 
 
 def _listed(world: World, run: Run) -> str | None:

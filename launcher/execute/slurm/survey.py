@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
 from launcher.execute.inside import node
+from launcher.execute.interrupt import abreast
 from launcher.execute.slurm import queue, reading, refusal
 from launcher.execute.world import Ran, World
 from launcher.images.reference import File, parse
@@ -56,8 +56,8 @@ def login(world: World) -> Survey:
     shapes = queue.ask(world, _SHAPES)
     if shapes.exit:
         raise refusal.refused(shapes.err, "slurm-absent")
-    with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
-        ran = dict(zip(_QUESTIONS, pool.map(lambda words: _try(world, words), _QUESTIONS.values()), strict=True))
+    said = abreast(lambda words: _try(world, words), _QUESTIONS.values(), len(_QUESTIONS))
+    ran = dict(zip(_QUESTIONS, said, strict=True))
     accounts = [line.strip() for line in ran["accounts"].out.splitlines() if line.strip()]
     return Survey(
         slurm=reading.version(ran["version"].out),
