@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from launcher.execute.slurm import refusal
 from launcher.execute.status import STATES
 from launcher.run.hints import hint
+from launcher.run.words import UNFINISHED
 
 LOGS: Sequence[str] = (
     "the supervisor left no outcome: job 14 ended as FAILED (exit code 127): …/job.sh: 3: exec: python3.12: not found",
@@ -44,6 +45,8 @@ LOGS: Sequence[str] = (
     "PermissionError: [Errno 13] Permission denied: '/data/x'",
     "bash: line 3: vllm: command not found",
     "OSError: [Errno 24] Too many open files",
+    UNFINISHED % "cluster",
+    UNFINISHED % "role",
 )
 """Lines of a step's log, one at least for each thing that `launch` knows to say about them."""
 

@@ -94,7 +94,8 @@ and ended the steps. Exit code 7.""",
 
 A critical step that should last to the end of the run ended (with any exit code, 0 included), or one that
 should finish did so with another exit code than 0. The run is over: the message names the first step that
-ended, in which phase, what it said first that looks like an error, and its last lines. Exit code 7.""",
+ended, whether it was still in a preamble (its role's or the cluster's), in which phase, what it said first that looks
+like an error, and its last lines. Exit code 7.""",
     "run-expired": """The run was not ready in time
 
 Every step lives, and a gate is still shut: the message names it and what it last said. The budget is

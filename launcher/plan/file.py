@@ -8,6 +8,7 @@ from launcher.plan.step import Target
 from launcher.roles.base import Net
 from launcher.roles.placeholder import WORKERS_FILE
 from launcher.run.script import File
+from launcher.run.words import UNFINISHED
 
 SCRAPE_FILE = "scrape.json"
 SITE_SETUP = "setup/_cluster.sh"
@@ -24,8 +25,8 @@ def files(job: Job, net: Net, url: str, targets: Sequence[Target], roles: Iterab
     for role in roles:
         path = setup(job, role)
         if role.setup is not None and path is not None:
-            site = [job.cluster.setup.inline] if job.cluster.setup else []
-            yield File(path, text=preamble(*site, role.setup))
+            site = None if job.cluster.setup is None else job.cluster.setup.inline
+            yield File(path, text=preamble(site, role.setup))
 
 
 def workers(net: Net, url: str) -> dict[str, Any]:
@@ -56,13 +57,19 @@ def setup(job: Job, role: Role) -> str | None:
     return None if job.cluster.setup is None else SITE_SETUP
 
 
-def preamble(*texts: str) -> str:
-    """A script that runs `texts`, each to the byte, and becomes its arguments; a failure ends it before.
+def preamble(site: str | None, own: str | None = None) -> str:
+    """A script that runs the texts of cluster and role, each to the byte, and becomes its arguments.
 
-    Images without bash run it by `sh`.
+    A failure ends it before, which it then says (`UNFINISHED`). Images without bash run it by `sh`.
     """
+    owned = {"cluster": site, "role": own}
+    texts = (f"{_OWNER}={owner}\n\n{text}" for owner, text in owned.items() if text is not None)
     # Two newlines: a backslash at the end of a text continues no further than the first.
-    return "\n\n".join([f"{_BASH}\nset -e", *texts, 'exec "$@"\n'])
+    return "\n\n".join([f"{_BASH}\nset -e\n{_TRAP}", *texts, 'trap - EXIT\nexec "$@"\n'])
 
 
 _BASH = '[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash "$0" "$@"'
+_OWNER = "LAUNCH__SETUP"
+# One trap for both texts: what the cluster's traps instead still holds in the role's. No exit code: bash (5.2) runs it
+# for a signal too, and then has that of the last command.
+_TRAP = f"trap 'echo \"{UNFINISHED % f'${_OWNER}'}\" >&2' EXIT"

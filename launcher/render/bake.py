@@ -97,10 +97,10 @@ class Baking:
 
 def files(baking: Baking, cluster: Cluster) -> tuple[File, ...]:
     """What the working folder has to have."""
-    site = [cluster.setup.inline] if cluster.setup else []
+    site = cluster.setup.inline if cluster.setup else ""
     role = baking.role
     looks = [" ".join(map(shlex.quote, _look(role, f"{pyxis.RUN}/{_TELL}", name))) for name in (BEGUN, BEFORE)]
-    text = preamble(looks[0], *site, looks[1], role.preamble or "")
+    text = preamble(f"{looks[0]}\n\n{site}", f"{looks[1]}\n\n{role.preamble or ''}")
     return (*_FILES, File(_preamble(role), text=text))
 
 

@@ -22,6 +22,7 @@ _WHEN = {
     "ready": "after the run was ready",
     "benchmark": "while the benchmark ran",
 }
+_PREAMBLES = {None: "", "cluster": " in the cluster's preamble", "role": " in the preamble of role `%(role)s`"}
 
 
 def gate(asked: Gate) -> str:
@@ -32,9 +33,11 @@ def gate(asked: Gate) -> str:
 def ended(running: Running, phase: str, how: Dict[str, int], run: str) -> Verdict:
     """A critical step ended: `how` is its exit code or signal."""
     step = running.child
+    log = _log(running, run)
+    where = _PREAMBLES[log["setup"]] % {"role": step.role}
     although = " although it should last" if step.lasting and how == {"exit": 0} else ""
-    cause = "step `%s` %s%s, %s" % (step.name, outcome.told(how), although, _WHEN.get(phase, phase))
-    return Verdict(FAILED, 7, cause, {**_named(step, phase), **how, **_log(running, run)})
+    cause = "step `%s` %s%s%s, %s" % (step.name, outcome.told(how), where, although, _WHEN.get(phase, phase))
+    return Verdict(FAILED, 7, cause, {**_named(step, phase), **how, **log})
 
 
 def unstartable(step: Child, phase: str, reason: str) -> Verdict:
@@ -70,9 +73,11 @@ def _named(step: Child, phase: str) -> Dict[str, Any]:
 def _log(running: Running, run: str) -> Dict[str, Any]:
     name = child.log(running.child)
     found = excerpt(os.path.join(run, name), running.offset)
-    if running.child.outputs:
-        return _of_tasks(running.child, run, name, found)
-    return {"log": name, "first_error": found.first_error, "last_lines": found.last_lines}
+    return _of_tasks(running.child, run, name, found) if running.child.outputs else _quoted(name, found)
+
+
+def _quoted(log: str, said: Excerpt) -> Dict[str, Any]:
+    return {"log": log, "first_error": said.first_error, "last_lines": said.last_lines, "setup": said.unfinished}
 
 
 def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]:
@@ -85,10 +90,10 @@ def _of_tasks(step: Child, run: str, name: str, said: Excerpt) -> Dict[str, Any]
     else:
         telling = [o for o in written if written[o].first_error] or [o for o in written if written[o].last_lines]
     if not telling:
-        return {"log": name, "first_error": said.first_error, "last_lines": said.last_lines}
+        return _quoted(name, said)
     chosen = written[telling[0]]
     return {
-        "log": telling[0],
+        **_quoted(telling[0], chosen),
         "first_error": chosen.first_error or said.first_error,
         "last_lines": [*chosen.last_lines, *(line for line in said.last_lines if not _NOISE.search(line))][-LINES:],
     }

@@ -4,6 +4,8 @@ import os
 import re
 from typing import Iterator, List, NamedTuple, Optional
 
+from launcher.run.words import OWNERS, UNFINISHED
+
 LINES = 20
 _WIDTH = 400
 _TAIL = 65536
@@ -34,6 +36,11 @@ class Excerpt(NamedTuple):
 
     first_error: Optional[str]
     last_lines: List[str]
+
+    @property
+    def unfinished(self) -> Optional[str]:
+        """Whose preamble (`OWNERS`) it says to have ended before the program began; None for a program's own end."""
+        return next((owner for owner in OWNERS if UNFINISHED % owner in self.last_lines), None)
 
 
 def excerpt(path: str, start: int = 0) -> Excerpt:

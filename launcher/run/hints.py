@@ -111,6 +111,15 @@ HINTS: Tuple[Tuple[str, str], ...] = (
         "the program is not on the role's PATH: install it, or name its environment in `image`",
     ),
     (r"Too many open files", "`ulimit -n` is too low for this many connections"),
+    # As a step says it (`words.UNFINISHED`), and most have said more before.
+    (
+        r"the preamble of the cluster ended before",
+        "`[setup]` of the cluster file runs before every role's program: mend what failed in it",
+    ),
+    (
+        r"the preamble of the role ended before",
+        "`setup` of the role, or of its manifest, runs before the program: mend what failed in it",
+    ),
 )
 """Pattern (case does not matter) → hint; the first that is found counts."""
 

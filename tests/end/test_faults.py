@@ -71,6 +71,32 @@ def test_last_words_of_the_dead_are_quoted(deployment: Deployment) -> None:
     assert "sim: --fail-after 0; exit code 1\n" in deployment("logs", "last", "worker").stdout
 
 
+SETUPS = [
+    ("exit 3", "step `worker-0` ended with exit code 3 in the preamble of role `worker`, while the run was starting"),
+    ("echo most; exit 0", "ended with exit code 0 in the preamble of role `worker` although it should last, while"),
+    ("kill -9 $$", "step `worker-0` was killed by signal 9 (SIGKILL), while the run was starting"),
+]
+
+
+@pytest.mark.parametrize(("setup", "cause"), SETUPS)
+def test_a_preamble_that_ends_is_named(deployment: Deployment, setup: str, cause: str) -> None:
+    more = ("roles.worker.replicas=1", f"roles.worker.setup={setup}")
+    up = deployment.up("quickstart", *(word for each in more for word in ("--set", each)))
+    assert up.returncode == 7
+    assert cause in up.stderr
+    named = "in the preamble" in cause
+    assert ("help: `setup` of the role, or of its manifest, runs before the program" in up.stderr) is named
+    assert deployment.outcome()["first"]["setup"] == ("role" if named else None)
+
+
+def test_the_cluster_s_preamble_is_named(deployment: Deployment) -> None:
+    site = deployment.recipe('schema = 1\nname = "local"\n[setup]\ninline = "nosuch"\n', "local.toml")
+    up = deployment.up("quickstart", "--cluster", site, "--set", "roles.worker.replicas=1")
+    assert up.returncode == 7
+    assert "error[run-failed]: step `worker-0` ended with exit code 127 in the cluster's preamble, while" in up.stderr
+    assert deployment.outcome()["first"]["setup"] == "cluster"
+
+
 def test_router_that_cannot_start(deployment: Deployment) -> None:
     up = deployment.up("quickstart", "--set", 'router.env.PYTHONHOME="/nowhere"')
     assert up.returncode == 7

@@ -13,7 +13,13 @@ from tests.jobs import adapters, cluster, job, manifest, role, router
 SITE = cluster(setup={"inline": "ulimit -n 1"})
 
 
-BASH = '[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash "$0" "$@"\nset -e\n\n'
+BASH = """\
+[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash "$0" "$@"
+set -e
+trap 'echo "launch: the preamble of the $LAUNCH__SETUP ended before its program began" >&2' EXIT
+
+"""
+SITES, ROLES, EXEC = "LAUNCH__SETUP=cluster\n\n", "LAUNCH__SETUP=role\n\n", '\n\ntrap - EXIT\nexec "$@"\n'
 
 
 @pytest.mark.parametrize(
@@ -24,16 +30,16 @@ BASH = '[ -n "$BASH_VERSION" ] || ! command -v bash >/dev/null 2>&1 || exec bash
             cluster(),
             "export A=1\n",
             "setup/worker.sh",
-            {"setup/worker.sh": BASH + 'export A=1\n\n\nexec "$@"\n'},
+            {"setup/worker.sh": f"{BASH}{ROLES}export A=1\n{EXEC}"},
         ),
-        (SITE, None, "setup/_cluster.sh", {"setup/_cluster.sh": BASH + 'ulimit -n 1\n\nexec "$@"\n'}),
+        (SITE, None, "setup/_cluster.sh", {"setup/_cluster.sh": f"{BASH}{SITES}ulimit -n 1{EXEC}"}),
         (
             SITE,
             "echo '{ip}' $HOME",
             "setup/worker.sh",
             {
-                "setup/_cluster.sh": BASH + 'ulimit -n 1\n\nexec "$@"\n',
-                "setup/worker.sh": BASH + "ulimit -n 1\n\necho '{ip}' $HOME\n\nexec \"$@\"\n",
+                "setup/_cluster.sh": f"{BASH}{SITES}ulimit -n 1{EXEC}",
+                "setup/worker.sh": f"{BASH}{SITES}ulimit -n 1\n\n{ROLES}echo '{{ip}}' $HOME{EXEC}",
             },
         ),
     ],
@@ -50,7 +56,7 @@ def test_preambles(on, text, path, files):
 def test_a_preamble_is_carried_to_the_byte(text):
     found = plan(job(role("worker", setup=text)), adapters())
     (file,) = [file for file in found.files if file.path == "setup/worker.sh"]
-    assert file.text == f'{BASH}{text}\n\nexec "$@"\n' == preamble(text)
+    assert file.text == f"{BASH}{ROLES}{text}{EXEC}" == preamble(None, text)
     assert bind(file, {}) == file
 
 

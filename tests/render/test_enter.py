@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from launcher.render.enter import ENTER, FILES, PIDS, enter
 from tests.render.plans import step, words
+from tests.render.shells import SHELLS
 
-# dash, bash and busybox: what `sh` is in images of Debian, RHEL and Alpine.
-SHELLS = [["dash"], ["bash"], ["bash", "--posix"]] + ([["busybox", "sh"]] if shutil.which("busybox") else [])
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getpid()]))"
 
 

@@ -1,5 +1,4 @@
 import ast
-import shutil
 import subprocess
 import sys
 from typing import Any
@@ -15,6 +14,7 @@ from launcher.render.roots import Shared
 from launcher.run.script import bind, ref, shown
 from launcher.text.diagnostic import Refused
 from tests.render.plans import site, step, words
+from tests.render.shells import SHELLS
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -170,7 +170,6 @@ def test_secrets_are_never_words():
     assert found[found.index("HF_TOKEN B") - 1] == "/launch/setup/_given.sh"
 
 
-SHELLS = [["dash"], ["bash"], ["bash", "--posix"]] + ([["busybox", "sh"]] if shutil.which("busybox") else [])
 NAMES = st.sampled_from(["A", "b", "HOME", "PATH_", "LAUNCH_X", "LC_ALL", "X1"])
 VALUES = st.binary(max_size=20).map(lambda value: value.replace(b"\0", b"\n"))
 

@@ -7,6 +7,7 @@ import pytest
 from launcher.run import blame
 from launcher.run.child import start
 from launcher.run.script import Child, Script
+from launcher.run.words import OWNERS, UNFINISHED
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,13 @@ def test_its_log_and_lines_are_told(tmp_path: Path) -> None:
     assert found["log"] == "logs/ranks.1.log"
     assert found["first_error"] == "RuntimeError: the cause"
     assert found["last_lines"] == ["RuntimeError: the cause", "more", line]
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_whose_preamble_it_was_is_told_though_srun_says_much(tmp_path: Path, owner: str) -> None:
+    said = "".join(f"srun: error: node1: task {number}: Exited with exit code 7\n" for number in range(40))
+    assert told(tmp_path, said, f"{UNFINISHED % owner}\n", "")["setup"] == owner
+    assert told(tmp_path, said, "serving\n", f"{UNFINISHED % owner}\n")["setup"] is None
 
 
 def test_where_no_task_wrote_anything_srun_is_told(tmp_path: Path) -> None:

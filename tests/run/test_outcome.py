@@ -8,6 +8,7 @@ import pytest
 
 from launcher.run import files, hints, outcome
 from launcher.run.outcome import Verdict, broken, stopped
+from launcher.run.words import UNFINISHED
 
 LEFT = "the supervisor left no outcome: job 7 ended as FAILED"
 HINTS = [
@@ -30,6 +31,8 @@ HINTS = [
     ("setup.sh: line 2: cmake: command not found", "PATH"),
     ("No such file or directory: 'smg'", "PATH"),
     ("OSError: [Errno 24] Too many open files", "ulimit"),
+    (UNFINISHED % "cluster", "`[setup]` of the cluster file"),
+    (UNFINISHED % "role", "`setup` of the role"),
     ("No such file or directory: '/data/model'", None),
     ("all is well", None),
 ]

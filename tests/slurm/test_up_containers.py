@@ -126,6 +126,21 @@ def test_an_end_while_an_image_is_unpacked_is_no_fault_of_the_image(site: Site) 
     assert leavings(run) == []
 
 
+@pytest.mark.parametrize("owner", ["role", "cluster"])
+def test_a_preamble_that_fails_is_named(site: Site, owner: str) -> None:
+    if owner == "cluster":
+        site.file.write_text(f"{site.file.read_text()}\n[setup]\ninline = 'nosuch-program'\n")
+    run = site.started(text=AGGREGATE.replace("export FROM_SETUP='a b'", "(exit 3)"))
+    outcome = run.outcome()
+    run.gone()
+    assert (outcome["exit"], outcome["first"]["setup"]) == (7, owner)
+    step = {
+        "role": "step `router` ended with exit code 3 in the preamble of role `router`, ",
+        "cluster": f"step `{outcome['first']['step']}` ended with exit code 127 in the cluster's preamble, ",
+    }
+    assert outcome["cause"].startswith(step[owner])
+
+
 def test_steps_have_the_share_of_cpus_that_was_planned(site: Site) -> None:
     site.file.write_text(site.file.read_text().replace("[slurm]\n", "[slurm]\nexclusive = false\n"))
     half = AGGREGATE.replace("gpus = 8", "gpus = 4").replace("replicas = 2", "replicas = 1")

@@ -166,6 +166,19 @@ def test_a_step_that_hears_nothing_is_killed(site: Site) -> None:
     assert time.monotonic() - before < 60
 
 
+SETUPS = {
+    "role": ("", "exit 3", "step `worker-0` ended with exit code 3 in the preamble of role `worker`, "),
+    "cluster": ("exit 4", "true", "step `worker-0` ended with exit code 4 in the cluster's preamble, "),
+}
+
+
+@pytest.mark.parametrize(("theirs", "own", "cause"), SETUPS.values(), ids=SETUPS)
+def test_a_preamble_that_fails_is_named(site: Site, theirs: str, own: str, cause: str) -> None:
+    site.file.write_text(f"{site.file.read_text()}\n[setup]\ninline = '{theirs}'\n")
+    run = site.started(text=ONE.replace('manifest = "sim"', f'manifest = "sim"\nsetup = "{own}"'))
+    assert ended(run)[2].startswith(cause)
+
+
 def test_stopping_twice_hurries(site: Site) -> None:
     run = site.up()
     with site.begin("down", run.name) as process:

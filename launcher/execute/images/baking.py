@@ -35,6 +35,7 @@ from launcher.render.sbatch import INHERIT
 from launcher.run import account, files
 from launcher.run.child import environment
 from launcher.run.script import Child
+from launcher.run.words import OWNERS, UNFINISHED
 from launcher.text.encoded import inside
 
 ROOM = 3
@@ -183,7 +184,7 @@ class Oven:
 
 def judged(role: Role, ended: Ended, looks: frozenset[str], hidden: list[str]) -> None:
     """Raises Failure unless the preamble ran to its end; `looks` are those at the environment that there are."""
-    said = [job.hidden(line, hidden) for line in ended.lines]
+    said = [job.hidden(line, hidden) for line in ended.lines if line not in map(UNFINISHED.__mod__, OWNERS)]
     last = "; ".join(line for line in said[-4:] if line.strip())
     begun = words.BEGUN in looks
     if ended.exit != 0:
@@ -192,7 +193,8 @@ def judged(role: Role, ended: Ended, looks: frozenset[str], hidden: list[str]) -
         raise Failure("faulty", f"the container of `{role.image}` did not start: {last or 'nothing was said'}")
     if ended.exit != 0 or words.AFTER not in looks:
         why = f"ended with exit code {ended.exit}" if ended.exit else "ended before its end, without an error"
-        message = f"the preamble of `{role.name}` {why}: {last or 'it said nothing'}"
+        whose = "the cluster's preamble" if UNFINISHED % "cluster" in ended.lines else f"the preamble of `{role.name}`"
+        message = f"{whose} {why}: {last or 'it said nothing'}"
         raise Failure("faulty", message, "nothing was changed")
 
 
