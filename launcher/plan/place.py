@@ -17,6 +17,7 @@ from dataclasses import field
 
 from launcher.model.job import Role
 from launcher.plan.fault import Fault
+from launcher.roles.base import whole
 from launcher.run.record import mutable, record
 
 HEAD = "head"
@@ -161,7 +162,7 @@ def _misfit(role: Role, node_gpus: int) -> Fault | None:
             message=f"role `{role.name}` wants {role.gpus} GPUs and the cluster's nodes have none",
             help="set `node.gpus` in the cluster file, or `gpus = 0`",
         )
-    if role.gpus > node_gpus and role.gpus % node_gpus:
+    if not whole(role.gpus, node_gpus):
         below = role.gpus - role.gpus % node_gpus
         return Fault(
             kind="gpus-not-whole-nodes",

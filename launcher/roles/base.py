@@ -203,6 +203,11 @@ def nodes(role: Role, node_gpus: int) -> int:
     return max(1, -(-role.gpus // node_gpus)) if node_gpus else 1
 
 
+def whole(gpus: int, node_gpus: int) -> bool:
+    """Whether a replica of so many GPUs is a part of one node, or whole nodes; any is where nodes have none."""
+    return gpus <= node_gpus or not node_gpus or gpus % node_gpus == 0
+
+
 def nominal(job: Job, adapters: Adapters) -> tuple[Endpoint, ...]:
     """The endpoints of every worker replica before placement, for checks: nodes from 0 and each port at its base.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from launcher.model.flag import Flag, text
 from launcher.model.given import Given
 from launcher.model.job import Job, Role
-from launcher.roles.base import Adapter, Endpoint
+from launcher.roles.base import Adapter, Endpoint, whole
 from launcher.run.script import File, ref
 from launcher.text.diagnostic import Diagnostic, Label
 
@@ -124,24 +124,31 @@ def ranks_not_gpus(
     named = {name: each for name, each in said.items() if wanted is not None or name in sizes}
     if wanted is None:
         wanted = math.prod(size for size, _ in named.values())
-    if wanted == role.gpus or not (role.gpus or job.cluster.node.gpus):
+    node = job.cluster.node.gpus
+    # GPUs that no replica can have are a finding already, and sizes may be meant for what they should be.
+    if wanted == role.gpus or not (role.gpus or node) or not whole(role.gpus, node):
         return
     shown = " × ".join(f"`{name}` {size}" for name, (size, _) in named.items())
     takes = f"take{'s' * (len(named) < 2)} {wanted} GPU{'s' * (wanted != 1)}"
     has = f"a replica of `{role.name}` has {role.gpus}" if role.gpus else f"`{role.name}` asks for none"
     message = f"{shown} {takes}, and {has}" if named else f"an engine without sizes {takes}, and {has}"
-    whole = role.place("gpus") if role.gpus else role.place()
-    place = role.place(*max(named.values())[1]) if named else whole
-    labels = (Label(whole, "GPUs of a replica"),) if named and role.gpus else ()
-    yield Diagnostic("gpus-not-used", message, place, labels=labels, help=_advice(role, wanted, bool(named), sizes))
+    replica = role.place("gpus") if role.gpus else role.place()
+    place = role.place(*max(named.values())[1]) if named else replica
+    labels = (Label(replica, "GPUs of a replica"),) if named and role.gpus else ()
+    help_ = f"say `{next(iter(sizes))} = {role.gpus}`, or `gpus = 1`"
+    if named or not role.gpus:
+        help_ = _advice(role.gpus, wanted, node)
+    yield Diagnostic("gpus-not-used", message, place, labels=labels, help=help_)
 
 
-def _advice(role: Role, wanted: int, named: bool, sizes: Iterable[str]) -> str:
-    if not named and role.gpus:
-        return f"say `{next(iter(sizes))} = {role.gpus}`, or `gpus = 1`"
-    if not role.gpus:
-        return f"add `gpus = {wanted}`: those of one replica"
-    return f"say `gpus = {wanted}`, or change the sizes so that they come to {role.gpus}"
+def _advice(gpus: int, wanted: int, node: int) -> str:
+    """What to do of sizes that come to `wanted` and a replica's `gpus`: nothing that the nodes cannot have."""
+    fits = whole(wanted, node)
+    if not gpus:
+        some = f"at most {node}, or a multiple of it, and sizes that come to that"
+        return f"add `gpus = {wanted}`: those of one replica" if fits else f"add `gpus`, those of one replica: {some}"
+    change = f"change the sizes so that they come to {gpus}"
+    return f"say `gpus = {wanted}`, or {change}" if fits else change
 
 
 def split(role: Role, given: Given, reason: str, sizes: Iterable[str]) -> Diagnostic:

@@ -7,6 +7,7 @@ server sees the GPUs of all its ranks. Ranks are numbered through the nodes: a s
 
 from typing import Literal
 
+from launcher.roles.base import whole
 from launcher.run.record import record
 
 Balance = Literal["one", "headless", "hybrid", "external", "nodes"]
@@ -55,8 +56,11 @@ class Formation:
 
 
 def misfit(shape: Shape, gpus: int, node_gpus: int) -> str | None:
-    """Why a replica of `gpus` GPUs on nodes of `node_gpus` cannot have the shape, worded for a Diagnostic, or None."""
-    if not node_gpus or not gpus:
+    """Why a replica of `gpus` GPUs on nodes of `node_gpus` cannot have the shape, worded for a Diagnostic, or None.
+
+    None too where no replica can have as many GPUs, which is a finding of its own.
+    """
+    if not node_gpus or not gpus or not whole(gpus, node_gpus):
         return None
     here = min(gpus, node_gpus)
     if shape.world <= here:

@@ -17,7 +17,7 @@ from typing import ClassVar
 from launcher.model.given import Given
 from launcher.model.job import Job, Role
 from launcher.model.manifest import Metrics, Port
-from launcher.roles.base import Endpoint, Handoff, Net, Replica, Scheme, Task
+from launcher.roles.base import Endpoint, Handoff, Net, Replica, Scheme, Task, whole
 from launcher.roles.base import nodes as nodes_of
 from launcher.roles.command import flags, gates, program
 from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
@@ -87,7 +87,8 @@ class Sglang(Engine):
     def check(self, job: Job, role: Role, endpoints: tuple[Endpoint, ...] = ()) -> Iterator[Diagnostic]:
         yield from super().check(job, role, endpoints)
         given, count = Given(role), nodes_of(role, job.cluster.node.gpus)
-        if count > 1 and _groups(given) == 1 and given.number(_DP) > 1 and self.gpus(given) == role.gpus:
+        fits = self.gpus(given) == role.gpus and whole(role.gpus, job.cluster.node.gpus)
+        if fits and count > 1 and _groups(given) == 1 and given.number(_DP) > 1:
             reason = f"{given.number(_DP)} copies of the model in one SGLang server cannot be on {count} nodes"
             yield split(role, given, reason, (_DP,))
         if role.kv is not None and given.key(BACKEND) is not None:

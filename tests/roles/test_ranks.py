@@ -1,8 +1,10 @@
 """vLLM's arithmetic, for any sizes, nodes and replicas: refused for the true reason, or every rank has its own."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import assume, given
@@ -13,7 +15,7 @@ from launcher.model.catalogue import load
 from launcher.model.job import Job
 from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
-from launcher.text.diagnostic import errors
+from launcher.text.diagnostic import Diagnostic, errors
 from tests.jobs import ROOT, adapters, cluster, job, role, router
 
 VLLM = load((ROOT / "manifests" / "flags" / "vllm" / "0.33.0.json").read_text(encoding="utf-8"))
@@ -59,7 +61,8 @@ def refusals(made: Job) -> set[str]:
     data = flags["data-parallel-size"]
     found = {"vllm-load-balancing"} if flags.get("data-parallel-external-lb") and data == 1 else set()
     if gpus > node and gpus % node:
-        found.add("gpus-not-whole-nodes")
+        # What sizes come to is nothing to say beside that.
+        return found | {"gpus-not-whole-nodes"}
     if gpus != world * data:
         found.add("gpus-not-used")
         return found
@@ -72,8 +75,11 @@ def refusals(made: Job) -> set[str]:
 @given(jobs())
 def test_any_sizes_are_refused_or_planned(made: Job) -> None:
     wanted = refusals(made)
-    found = {finding.code for finding in errors(check(made, adapters()))}
-    assert found == wanted or (found == wanted | {"gpus-not-whole-nodes"} and "ranks-split" in wanted)
+    findings = errors(check(made, adapters()))
+    found = {finding.code for finding in findings}
+    assert found == wanted
+    for finding in findings:
+        followed(made, finding)
     if found:
         return
     planned = plan(made, adapters())
@@ -81,6 +87,16 @@ def test_any_sizes_are_refused_or_planned(made: Job) -> None:
     for each in made.workers:
         for index in range(each.replicas):
             numbered(made, each.flags, [step for step in planned.steps if of(step, f"{each.name}-{index}")])
+
+
+def followed(made: Job, finding: Diagnostic) -> None:
+    """A number of GPUs that a finding names can be had, and is what the sizes come to where it says so."""
+    node = made.cluster.node.gpus
+    for gpus in map(int, re.findall(r"(?:`gpus = |use |or )(\d+)", finding.help or "")):
+        changed = replace(made, roles=tuple(replace(each, gpus=gpus) if each.mode else each for each in made.roles))
+        left = {each.code for each in errors(check(changed, adapters()))}
+        assert "gpus-not-whole-nodes" not in left, (finding.help, node)
+        assert finding.code != "gpus-not-used" or "gpus-not-used" not in left
 
 
 def of(step: Step, replica: str) -> bool:
