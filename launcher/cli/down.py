@@ -7,7 +7,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.terminal import Terminal
 from launcher.execute.interrupt import abreast
 from launcher.execute.journal import Run, find, understood
-from launcher.execute.runs import Kinds
+from launcher.execute.runs import Kinds, submitted
 from launcher.execute.status import counted, every, status
 from launcher.execute.world import Real, World
 from launcher.text.diagnostic import Diagnostic, Refused
@@ -22,11 +22,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.note("nothing is running")
         return 0
     failed: list[Diagnostic] = []
-    stopped = abreast(lambda each: _stop(kinds, each), chosen, min(16, len(chosen)))
-    for each, (text, found) in zip(chosen, stopped, strict=True):
-        failed += found
-        if not found:
-            terminal.note(f"{each.name}: {text}")
+    for some in filter(None, _rounds(kinds, chosen)):
+        stopped = abreast(lambda each: _stop(kinds, each), some, min(16, len(some)))
+        for each, (text, found) in zip(some, stopped, strict=True):
+            failed += found
+            if not found:
+                terminal.note(f"{each.name}: {text}")
     if failed:
         raise Refused(failed)
     return 0
@@ -40,6 +41,13 @@ def _chosen(args: argparse.Namespace, world: World, kinds: Kinds) -> Sequence[Ru
     if not args.run:
         raise Usage("`RUN` is missing", advice="`launch down last`, `launch down --all`; `launch ps` lists the runs")
     return list({found.path: found for found in (find(world, word) for word in args.run)}.values())
+
+
+def _rounds(kinds: Kinds, chosen: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run]]:
+    """The runs that can be stopped at once, and those whose jobs end under some of them."""
+    inside = {kinds.of(each).job(each) for each in chosen if not submitted(each.path)} - {None}
+    last = [each for each in chosen if submitted(each.path) and kinds.of(each).job(each) in inside]
+    return [each for each in chosen if each not in last], last
 
 
 def _stop(kinds: Kinds, each: Run) -> tuple[str, list[Diagnostic]]:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+from datetime import datetime
 
 import pytest
 
@@ -95,6 +96,18 @@ def test_a_held_job_takes_the_next_run(site: Site) -> None:
     assert f"{first.name}: job {first.job}, which was kept, is given back" in said
     site.bed.wait(int(first.job))
     assert "nothing is running" in site.launch("ps").stderr
+
+
+def test_a_run_inside_a_held_job_is_stopped_before_the_job(site: Site) -> None:
+    outer = site.up("--hold", text=ONE)
+    slow = ONE.replace('manifest = "sim"', 'manifest = "sim"\nsetup = "trap \'\' TERM"')
+    site.launch("up", site.recipe(slow), "--wait", "--in", outer.job, "--set", "ports.shift=1000")
+    inner = site.last()
+    said = site.launch("down", outer.name, inner.name).stderr
+    assert said.index(f"{inner.name}: stopped") < said.index(f"{outer.name}: stopped")
+    ends = [datetime.fromisoformat(run.outcome()["ended"]) for run in (inner, outer)]
+    assert ends[0] < ends[1]
+    assert inner.outcome()["state"] == "stopped"
 
 
 def test_down_of_a_run_that_holds_its_job_gives_it_back(site: Site) -> None:
