@@ -11,6 +11,7 @@ from launcher.plan.step import Step
 from launcher.run.script import File
 
 ENTER = "setup/_enter.sh"
+HOME = "setup/_home.sh"
 PIDS = "pids"
 
 _ENTER = """\
@@ -22,15 +23,21 @@ shift
 if read -r LAUNCH__STAT </proc/$$/stat && read -r LAUNCH__HOST </proc/sys/kernel/hostname; then
     echo "$LAUNCH__STAT" >"${0%/*}/../pids/$LAUNCH__NAME.$LAUNCH__HOST.$$" || :
 fi 2>/dev/null
-# Where the home cannot be written to there is one beside pids.
+exec sh "${0%/*}/_home.sh" "$LAUNCH__NAME" "$@"
+"""
+
+_HOME = """\
+# _home.sh NAME WORDS...: where the home cannot be written to gives one in the run directory, then becomes WORDS.
+LAUNCH__NAME=$1
+shift
 if [ ! -w "$HOME" ] && mkdir -p "${0%/*}/../home/$LAUNCH__NAME"; then
     HOME=$(cd "${0%/*}/../home/$LAUNCH__NAME" && pwd) && export HOME
 fi 2>/dev/null
 exec "$@"
 """
 
-FILES = (File(ENTER, text=_ENTER), File(f"{PIDS}/.keep", text=""))
-"""Files that every Script for Slurm needs; the second makes the folder."""
+FILES = (File(ENTER, text=_ENTER), File(HOME, text=_HOME), File(f"{PIDS}/.keep", text=""))
+"""Files that every Script for Slurm needs; the last makes the folder."""
 
 
 def enter(

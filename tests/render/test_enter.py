@@ -21,11 +21,15 @@ SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
+    return written(tmp_path / "run")
+
+
+def written(run: Path) -> Path:
     for file in FILES:
-        path = tmp_path / "run" / file.path
+        path = run / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text or "")
-    return tmp_path / "run"
+    return run
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
@@ -81,10 +85,7 @@ VALUES = st.binary(max_size=20).map(lambda value: value.replace(b"\0", b"\n"))
 @settings(max_examples=25)
 @given(environment=st.dictionaries(NAMES, VALUES, max_size=4), argument=VALUES)
 def test_every_byte_of_arguments_and_variables_arrives(environment, argument, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    (folder / "setup").mkdir()
-    (folder / "pids").mkdir()
-    (folder / ENTER).write_text(FILES[0].text or "")
+    folder = written(tmp_path_factory.mktemp("run"))
     shown = "import os, sys; sys.stdout.buffer.write(repr((os.fsencode(sys.argv[1]), dict(os.environb))).encode())"
     given_ = {name.encode(): value for name, value in environment.items()}
     done = subprocess.run(

@@ -156,6 +156,9 @@ def test_a_command_runs_in_the_container_of_a_step(site: Site) -> None:
     script = 'echo "$LAUNCH_IP $CUDA_VISIBLE_DEVICES"; ls -d /usr/local/bin/smg'
     said = site.launch("exec", run.name, "worker-1", "--", "sh", "-c", script).stdout.split("\n")
     assert said[:2] == ["10.77.1.102 0,1,2,3,4,5,6,7", "/usr/local/bin/smg"]
+    # Its home is the step's: the root is read-only.
+    cached = site.launch("exec", run.name, "worker-1", "--", "sh", "-c", 'touch "$HOME/cached" && echo "$HOME"').stdout
+    assert (cached, (run.path / "home/worker-1/cached").exists()) == ("/launch/home/worker-1\n", True)
     site.launch("down", run.name)
 
 
