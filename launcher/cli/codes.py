@@ -53,6 +53,10 @@ failed; the message has its own words. Exit code 1.""",
 
 An import wants room for the layers of the image and for the file made from them: three times what is downloaded.
 `launch images prune --max-size SIZE` takes away what was used least recently. Exit code 1.""",
+    "store-closed": """The image store may not be written to
+
+The message has the folder, and who may write there: the owner can let a group in (`chmod g+ws`), or make the file for
+all. `[store] path` of the cluster file names another folder, `--store FOLDER` one for this command. Exit code 1.""",
     "bake-failed": """A preamble could not be baked
 
 The preamble failed, or ended the shell before its own end; the container did not start; pyxis did not save the root

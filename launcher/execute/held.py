@@ -37,7 +37,7 @@ def held(world: World, path: Path, what: str, patience: float, told: Told = unhe
     `told` is called once with a line on who has it, where the wait is longer than a moment. A program that is to hold
     the lock for as long as it runs, whatever becomes of us, is given the file descriptor.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    handle = _opened(path)
     try:
         _wait(world, handle, patience, told)
         # Whoever shares the folder may take the lock too, whatever the umask was.
@@ -66,6 +66,14 @@ def replace(place: Path, text: str) -> None:
     """The file whole or not at all, its mode kept. Raises OSError."""
     mode = stat.S_IMODE(place.stat().st_mode) if exists(place) else _MODE
     files.write(str(place), text.encode("utf-8"), mode)
+
+
+def _opened(path: Path) -> int:
+    # In a sticky folder that all may write to, Linux denies another's file to who asks for it with O_CREAT
+    # (`fs.protected_regular`, since 4.19).
+    with contextlib.suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
 def _wait(world: World, handle: int, patience: float, told: Told) -> None:

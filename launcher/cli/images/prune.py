@@ -10,7 +10,7 @@ from launcher.cli.guard import Usage
 from launcher.cli.images import storing
 from launcher.cli.images.builds import Builds
 from launcher.cli.terminal import Terminal
-from launcher.execute.images import berth, locks
+from launcher.execute.images import berth, locks, remains
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.store import Store, Stored
 from launcher.execute.world import World
@@ -29,18 +29,27 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kept |= {image.baked.base for image in site.cluster.images.values() if image.baked}
     built = Builds.of(site, args.lock)
     kept |= {each.reference for alias in site.cluster.images for each in built.found(alias)}
-    for path in store.left():
-        if args.dry_run or store.clear(path):
-            terminal.say(str(path))
-    for name in _berths(store.world, dry=args.dry_run):
-        terminal.say(name)
-    for each in _going(store, most, kept) if most is not None else ():
-        terminal.say(str(each.path))
-        if not args.dry_run:
-            store.remove(each)
+    try:
+        with store.writing():
+            for line in _gone(args, store, most, kept):
+                terminal.say(line)
+    except Failure as failure:
+        raise storing.failed(failure) from failure
     left = sum(each.size for each in store.all())
     terminal.note(f"{storing.size(left)} in `{store.folder}`" + (" (nothing was taken away)" if args.dry_run else ""))
     return 0
+
+
+def _gone(args: argparse.Namespace, store: Store, most: int | None, kept: frozenset[str]) -> Iterator[str]:
+    """What was taken away, or would be. Raises Failure and OSError."""
+    for path in remains.left(store.folder):
+        if args.dry_run or remains.clear(store.world, path):
+            yield str(path)
+    yield from _berths(store.world, dry=args.dry_run)
+    for each in _going(store, most, kept) if most is not None else ():
+        if not args.dry_run:
+            store.remove(each)
+        yield str(each.path)
 
 
 def _berths(world: World, *, dry: bool) -> Iterator[str]:
@@ -52,7 +61,7 @@ def _berths(world: World, *, dry: bool) -> Iterator[str]:
             yield from berth.clear(world, daemon, dry=dry)
     except Failure as failure:
         if failure.kind != "absent":
-            raise storing.failed(failure) from failure
+            raise
 
 
 def _going(store: Store, most: int, kept: frozenset[str]) -> list[Stored]:

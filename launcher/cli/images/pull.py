@@ -30,7 +30,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             rows.append((alias, *_pulled(args, store, wanted, arch)))
         except Failure as failure:
             failed = storing.failed(failure)
-            terminal.note(f"error[{failed.code}]: `{alias}`: {failed.message}")
+            if failure.kind == "closed":
+                raise failed from failure
+            advice = f" ({failed.advice})" if failed.advice else ""
+            terminal.note(f"error[{failed.code}]: `{alias}`: {failed.message}{advice}")
             status = status or failed.status
             continue
         if args.adopt and not args.dry_run:

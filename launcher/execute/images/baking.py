@@ -8,14 +8,12 @@ taken but what three tell to be whole: exit code, pyxis's own word, the file's h
 
 import math
 import os
-import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from launcher.execute.images import compute, job
+from launcher.execute.images import compute, job, remains
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.job import Ended
 from launcher.execute.images.locks import digest
@@ -137,7 +135,7 @@ class Oven:
         name = f"launch-{path.stem}"
         if self.how == "slurm":
             job.cancel(self.world, name)  # of one that died; whoever has the lock is alone
-        _clear(work)
+        remains.remove(work)
         work.mkdir(mode=0o700)
         try:
             baking = Baking(role, base, str(work), str(work / f"image{path.suffix}"))
@@ -149,7 +147,7 @@ class Oven:
             told = {"base": text, "setup": setup, "env": env, "arch": self.cluster.arch or ""}
             self.store.publish(Path(baking.out), path, told)
         finally:
-            _clear(work)
+            remains.remove(work)
 
     def _run(self, baking: Baking, name: str) -> None:
         slurm = self.how == "slurm"
@@ -218,16 +216,3 @@ def secrets(world: World, role: Role) -> list[str]:
     """Values that come from the submitting shell; what is as short as `1` or `true` is no secret."""
     values = (world.environ.get(key, "") for key in role.env_from)
     return [value for value in values if len(value) >= SECRET]
-
-
-def _clear(work: Path) -> None:
-    """Takes a working folder away, whatever a preamble made of it: it could write there."""
-    with suppress(OSError):
-        work.chmod(0o700)
-    for folder, below, _ in os.walk(work):
-        for each in below:
-            path = Path(folder) / each
-            if not path.is_symlink():
-                with suppress(OSError):
-                    path.chmod(0o700)
-    shutil.rmtree(work, ignore_errors=True)

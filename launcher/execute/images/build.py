@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from launcher.execute.definitions import files
-from launcher.execute.held import held
-from launcher.execute.images import saved
+from launcher.execute.images import remains, saved
 from launcher.execute.images.assemble import Assembly
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry, Remote
-from launcher.execute.images.room import filling
+from launcher.execute.images.room import writing
 from launcher.execute.images.store import Store
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
@@ -195,22 +194,12 @@ class Builds:
 def workplace(world: World, store: Store | None) -> Iterator[Path]:
     """A folder for what a build needs on the way: in the store, which has room, else where temporary files are.
 
-    One that a killed build left is taken away by `prune`: nobody holds its lock. Raises Failure where it is full.
+    Raises Failure where it is full, or may not be written to, and OSError.
     """
-    if store is not None:
-        store.begin()
     folder = store.folder if store else Path(tempfile.gettempdir())
-    advice = store.advice if store else "`TMPDIR` names a folder with more room, or `--store FOLDER`"
-    with (
-        filling(folder, advice),
-        tempfile.TemporaryDirectory(prefix=".build-", suffix=".layers", dir=folder) as place,
-    ):
-        lock = Path(place).with_suffix(".lock")
-        try:
-            with held(world, lock, "building", 0.0):
-                yield Path(place)
-        finally:
-            lock.unlink(missing_ok=True)
+    named = "`TMPDIR` names a folder with more room, or `--store FOLDER`"
+    with store.begun() if store else writing(folder, named, named), remains.work(world, folder) as place:
+        yield place
 
 
 def staged(order: Order, place: Path) -> None:

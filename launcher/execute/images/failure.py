@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "busy", "slurm"]
+Kind = Literal[
+    "absent", "denied", "limited", "unreachable", "faulty", "offline", "platform", "full", "closed", "busy", "slurm"
+]
 """`absent`: there is none; `denied`: not for this user; `limited`: asked too often; `unreachable`: no answer, or a
 broken one; `faulty`: the answer is wrong; `offline`: nobody may be asked; `platform`: none for the architecture;
-`full`: no room; `busy`: somebody else is at it; `slurm`: no job for it, or one that ended too early.
+`full`: no room; `closed`: where it goes, this user may not write; `busy`: somebody else is at it; `slurm`: no job for
+it, or one that ended too early.
 """
 
 
@@ -50,6 +53,7 @@ def roomless(text: str, folder: Path) -> bool:
 
 CODES: Mapping[str, str] = {
     "full": "store-full",
+    "closed": "store-closed",
     "busy": "image-busy",
     "slurm": "slurm-refused",
     "platform": "image-of-other-nodes",
@@ -59,5 +63,5 @@ CODES: Mapping[str, str] = {
 }
 """Kind → code, where it is not `image-absent`."""
 
-EXITS: Mapping[str, int] = {"full": 1, "busy": 1, "slurm": 5}
+EXITS: Mapping[str, int] = {"full": 1, "closed": 1, "busy": 1, "slurm": 5}
 """What is wrong with this machine, or with Slurm, rather than with an image: else the exit code is 4."""

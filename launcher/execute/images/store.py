@@ -8,22 +8,22 @@ the image.
 import errno
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launcher.execute.folder import exists
 from launcher.execute.held import Held, held
-from launcher.execute.images import inspect
+from launcher.execute.images import inspect, remains
 from launcher.execute.images.built import Built
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.locks import digest
 from launcher.execute.images.make import BLOBS, USUAL, Draft, Maker
 from launcher.execute.images.registry import Registry, Remote
-from launcher.execute.images.room import filling, room
+from launcher.execute.images.room import room, writing
 from launcher.execute.told import Told, unheard
 from launcher.execute.world import World
 from launcher.images.reference import Reference
@@ -67,10 +67,12 @@ class Store:
     told: Told = unheard
     option: str = ""
 
-    @property
-    def advice(self) -> str:
-        """Where room is had."""
-        return f"{typed('images prune --max-size SIZE', self.option)} makes room"
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """While it is written to. Raises Failure where it is full, or may not be written to."""
+        advice = f"{typed('images prune --max-size SIZE', self.option)} makes room"
+        with writing(self.folder, advice, "`[store] path` of the cluster file, or `--store FOLDER`, names another"):
+            yield
 
     def path(self, wanted: Reference, remote: Remote) -> Path:
         """Where the image is, or will be."""
@@ -107,21 +109,24 @@ class Store:
 
         `make` is given the descriptor of the lock. Raises Failure and OSError.
         """
+        remains.tidy(self.world, self.folder)
         if not good(path):
-            self.begin()
             lock = path.with_name(f".{path.stem}.lock")
             try:
-                with filling(self.folder, self.advice), held(self.world, lock, what, PATIENCE, self.told) as handle:
+                with self.begun(), held(self.world, lock, what, PATIENCE, self.told) as handle:
                     if not good(path):
                         make(handle)
             except Held as error:
                 raise Failure("busy", f"`{path.name}` is being made: {error}", "wait for it") from error
         self._touch(path)
 
-    def begin(self) -> None:
-        """Makes the folder where there is none. Raises OSError."""
-        if not self._there():
-            self.folder.mkdir(parents=True, exist_ok=True)
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """While it is written to, made where there is none. Raises Failure and OSError."""
+        with self.writing():
+            if not self._there():
+                self.folder.mkdir(parents=True, exist_ok=True)
+            yield
 
     def _there(self) -> bool:
         if exists(self.folder) and not self.folder.is_dir():
@@ -174,28 +179,13 @@ class Store:
     def all(self) -> Iterator[Stored]:
         """Every image file of the store, by name. Raises OSError for a folder that is none."""
         for path in sorted(self.folder.glob("*.s*")) if self._there() else ():
-            if path.suffix in (".sqsh", ".sif") and not path.name.startswith("."):
+            if path.suffix in remains.FILES and not path.name.startswith("."):
                 yield Stored(path, facts(path))
-
-    def left(self) -> Iterator[Path]:
-        """What imports that ended badly left, and nobody works on."""
-        for path in sorted(self.folder.glob(".*")) if self._there() else ():
-            if path.suffix in (".part", ".layers", ".bake"):
-                yield path
 
     def remove(self, stored: Stored) -> None:
         """Takes an image file away."""
         stored.path.unlink(missing_ok=True)
         stored.path.with_suffix(".json").unlink(missing_ok=True)
-
-    def clear(self, left: Path) -> bool:
-        """Takes away what an import left, unless somebody is at it."""
-        try:
-            with held(self.world, left.with_name(f"{left.stem}.lock"), "clearing up", 0.0):
-                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
-        except Held:
-            return False
-        return True
 
     def good(self, path: Path) -> bool:
         """Whether the file is there and whole; one that is not is made anew."""
@@ -211,8 +201,7 @@ class Store:
         come = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
         self.room(ROOM * remote.manifest.size - come, path)
         if layers.exists() and not os.access(layers, os.W_OK | os.X_OK):
-            # Of somebody whose import died: it is theirs to take away.
-            layers.rename(layers.with_name(f".{path.stem}-{secrets.token_hex(4)}.layers"))
+            remains.aside(layers)
         layers.mkdir(exist_ok=True)
         known = _origin(wanted, remote)
         self.publish(part, path, {**known, **self.maker.make(Draft(wanted, remote, part, layers, lock))})

@@ -117,7 +117,7 @@ class Place:
         """The definition does nothing but copy a file."""
         copy = f'[[copy]]\nfrom = "{self.base}"\nsource = "/bin/sh"\ntarget = "/usr/bin/tool"\n'
         self.write("images/tool/image.toml", TOOL.format(base=self.base) + copy)
-        (self.launch.home / "images/tool/Containerfile").unlink()
+        (self.launch.home / "images/tool/Containerfile").unlink(missing_ok=True)
 
     def lock(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = tomllib.loads((self.launch.home / "launch.lock").read_text())["image"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from launcher.execute.images import inspect
+from tests.cli.images.project import Place
 from tests.cli.program import Program
 from tests.testbed import oci, registry
 from tests.testbed.disk import disk
@@ -74,7 +76,39 @@ def test_a_store_without_room_or_that_is_read_only(served: Served, launch: Progr
         assert not list(store.glob("*.sqsh"))
     with disk(tmp_path / "closed", "ro") as store:
         code, out, err = ensure(launch, served.host, store)
-        assert (code, out, "error[operation-failed]: `" in err, "read-only file system" in err) == (1, "", True, True)
+        assert (code, out) == (1, "")
+        assert f"error[store-closed]: `{store}` cannot be written to: its file system is read-only" in err
+
+
+@pytest.fixture
+def shut() -> Iterator[Path]:
+    """A folder that root alone may write to, and all may enter."""
+    with tempfile.TemporaryDirectory(prefix="launch-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize(
+    "words", ["ensure tiny", "pull", "prune --max-size 1M", "build tool --with layers", "bake r.toml --with apptainer"]
+)
+def test_a_store_that_others_have(unprivileged: Place, shut: Path, words: str) -> None:
+    """Which folder, who may, and what names another."""
+    place = unprivileged
+    place.only_copy()
+    place.write("r.toml", 'schema = 1\nname = "r"\n[roles.worker]\nmanifest = "sim"\nimage = "tiny"\nsetup = "true"\n')
+    place.site(f'tiny = "{place.base}"\ntool = {{ build = "tool" }}', runtime="apptainer", store=False)
+    site = place.launch.home / "site.toml"
+    site.write_text(site.read_text().replace("[images]", f'[store]\npath = "{shut}"\n[images]'))
+    (shut / "old-0.sif").write_bytes(bytes(2 << 20))
+    status, out, err = place.images(words)
+    assert (status, out) == (1, ""), err
+    assert f"error[store-closed]: `{shut}` cannot be written to: only `root` may write\n" in err
+    assert "help: `[store] path` of the cluster file, or `--store FOLDER`, names another\n" in err
+    shut.chmod(0o2775)
+    status, out, err = place.images(f"{words} --store {shut}/of/mine")
+    if not words.startswith("prune"):
+        only = f"cannot be made: only `root` and the group `root` may write in `{shut}`\n"
+        assert (status, out, f"error[store-closed]: `{shut}/of/mine` {only}" in err) == (1, "", True), err
 
 
 def test_a_lock_whose_holder_is_dead_is_nobody_s(served: Served, launch: Program, tmp_path: Path) -> None:

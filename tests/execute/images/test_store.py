@@ -254,7 +254,8 @@ def test_a_store_that_is_read_only(served: Served, made: Made, tmp_path: Path) -
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", disk], check=True)
     try:
-        with pytest.raises(OSError, match="Read-only"):
+        with pytest.raises(Failure, match="its file system is read-only") as raised:
             store(disk).ensure(named(served.host, IMAGE), "x86_64")
+        assert raised.value.kind == "closed"
     finally:
         subprocess.run(["umount", disk], check=True)
