@@ -185,7 +185,8 @@ def _image(value: Any) -> Any:
         raise said(f"has `build` and `{own[0]}`", "what is built has its reference in `launch.lock`")
     if "build" not in value and "args" in value:
         raise said("has `args` and no `build`", "only a definition takes arguments")
-    if not {"build", *_MEANINGS} & value.keys():
+    # Where a key is none of an image's, it is the one that was misspelt.
+    if not {"build", *_MEANINGS} & value.keys() and Image.model_fields.keys() >= value.keys():
         raise said("must have a `reference`", f"or one for an architecture: {', '.join(ARCHITECTURES)}; or `build`")
     return value
 

@@ -28,11 +28,12 @@ class Suggestions:
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `word` most probably stands for, or None if none is near or `word` is known.
 
-    Case, dashes, underscores and dots do not count. Near is: the same letters; one, two or three slips of
-    the finger (a letter more, less, other, or two swapped) in words of 3, 8, 12 or more letters, as long as
-    each part of the name is near too or cut short (`lenght`, `len`); the same parts in another order; the
-    first two or more parts of a longer name. Of equally near ones the one with most letters in common, then
-    the shortest, then the first by alphabet; the order of candidates does not matter.
+    Case, dashes, underscores and dots do not count. Near is: the same letters; one, two or three slips of the
+    finger (a letter more, less, other, or two swapped) in words of 3, 8, 12 or more letters, as long as each part
+    of the name is near too or cut short (`lenght`, `len`); letters left out, as many as the longer word may have
+    slips (`partion`); the same parts in another order; the first two or more parts of a longer name. Of equally
+    near ones the one with most letters in common, then the shortest, then the first by alphabet; the order of
+    candidates does not matter.
     """
     known = set(candidates)
     if word in known:
@@ -48,13 +49,18 @@ def _by_letters(word: str, known: Iterable[str]) -> str | None:
     for candidate in known:
         other = _bare(candidate)
         strange = len(letters ^ set(other))
+        missing = len(other) - len(bare)
+        # As many slips as letters that are missing are those letters.
+        most = missing if limit < missing <= _limit(len(other)) and limit else limit
+        if best is not None:
+            most = min(most, best[0])
         # One slip changes the length by one and the set of letters by two at most.
-        if abs(len(other) - len(bare)) > limit or strange > 2 * limit:
+        if abs(missing) > most or strange > 2 * most:
             continue
-        slips = distance(bare, other, limit)
+        slips = distance(bare, other, most)
         rank = (slips, strange, len(candidate), candidate)
-        if slips <= limit and (best is None or rank < best) and _alike(word, candidate):
-            best, limit = rank, slips
+        if slips <= most and (best is None or rank < best) and _alike(word, candidate):
+            best = rank
     return best[3] if best else None
 
 
