@@ -1,8 +1,9 @@
 """The one place where whatever ends a verb becomes a message and an exit code."""
 
+import errno
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Self
@@ -13,6 +14,18 @@ SIGPIPE = 141
 """Exit code of a command whose stdout was closed by its reader: what a shell reports for SIGPIPE."""
 
 INTERRUPTED = 130
+
+_NO_THREAD = "can't start new thread"
+"""CPython's words where the kernel refuses a thread, the only thing that tells this RuntimeError (3.11 to 3.14)."""
+
+_ADVICE: Mapping[int, str] = {
+    errno.EAGAIN: "`ulimit -u` tells how many processes and threads you may have here, `ps -LU $USER` which there are",
+    errno.ENOMEM: "`ulimit -v` tells how much memory a process may have here, `free -h` how much there is",
+    errno.EMFILE: "`ulimit -n` tells how many files a process may have open: `ulimit -n 4096`",
+    errno.ENOSPC: "`df -h` tells which file system is full",
+    errno.EDQUOT: "`quota -s` tells how much you may have there",
+}
+"""What to do where this machine gives no more of something."""
 
 
 class Usage(Exception):
@@ -128,7 +141,17 @@ def _system(error: OSError, terminal: Terminal) -> int:
             terminal, "operation-failed", "the current directory does not exist any more", exit=1, help="`cd` elsewhere"
         )
     reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return _diagnose(terminal, "operation-failed", f"{about}{reason}", exit=1)
+    return _diagnose(terminal, "operation-failed", f"{about}{reason}", exit=1, help=_ADVICE.get(error.errno or 0))
+
+
+def _memory(error: MemoryError, terminal: Terminal) -> int:
+    return _diagnose(terminal, "operation-failed", "no memory is left", exit=1, help=_ADVICE[errno.ENOMEM])
+
+
+def _runtime(error: RuntimeError, terminal: Terminal) -> int:
+    if str(error) != _NO_THREAD:
+        return _internal(error, terminal)
+    return _diagnose(terminal, "operation-failed", "no more threads can be started", exit=1, help=_ADVICE[errno.EAGAIN])
 
 
 def _astray() -> bool:
@@ -163,5 +186,7 @@ _ANSWERS: Sequence[tuple[type[BaseException], Callable[[Any, Terminal], int]]] =
     (KeyboardInterrupt, _interrupted),
     (BrokenPipeError, _broken_pipe),
     (OSError, _system),
+    (MemoryError, _memory),
+    (RuntimeError, _runtime),
     (SystemExit, _leave),
 )

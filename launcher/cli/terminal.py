@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 
@@ -31,7 +33,8 @@ class Terminal:
     def say(self, text: str = "") -> None:
         """One or more lines of data. Raises BrokenPipeError where the reader has gone."""
         self.settle()
-        self.out.write(text + "\n")
+        with _named():
+            self.out.write(text + "\n")
 
     def note(self, text: str = "") -> None:
         """One or more lines of messages; lost without a word where nobody reads them."""
@@ -53,7 +56,8 @@ class Terminal:
     def flush(self) -> None:
         """Everything said so far is with its reader. Raises OSError where that cannot be."""
         self.settle()
-        self.out.flush()
+        with _named():
+            self.out.flush()
 
     def close(self) -> None:
         """What can still be written is; the rest goes nowhere, so that the interpreter ends without a complaint."""
@@ -69,6 +73,16 @@ class Terminal:
             self.err.flush()
         except (OSError, ValueError):
             return  # nobody is left to be told
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """An OSError says that stdout is what cannot be written: of a stream it names no file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = "<stdout>"
+        raise
 
 
 def paint(text: str, style: str, color: bool) -> str:

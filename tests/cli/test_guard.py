@@ -20,6 +20,9 @@ def guarded(error: BaseException) -> tuple[int, str]:
     return guard.status, err.getvalue()
 
 
+MEMORY = "`ulimit -v` tells how much memory a process may have here, `free -h` how much there is"
+THREADS = "help: `ulimit -u` tells how many processes and threads you may have here, `ps -LU $USER` which there are\n"
+
 CASES: list[tuple[BaseException, int, str]] = [
     (Usage("wrong", "wrod", ["word"]), 2, "error[command-line]: wrong\nhelp: did you mean `word`?\n"),
     (Usage("wrong", "xyz", ["word"], "see there"), 2, "error[command-line]: wrong\nhelp: see there\n"),
@@ -30,6 +33,9 @@ CASES: list[tuple[BaseException, int, str]] = [
     (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "error[operation-failed]: `/x`: permission denied\n"),
     (OSError(errno.ENOENT, "No such file", b"/x"), 1, "error[operation-failed]: `/x`: no such file\n"),
     (OSError("odd"), 1, "error[operation-failed]: odd\n"),
+    (MemoryError(), 1, f"error[operation-failed]: no memory is left\nhelp: {MEMORY}\n"),
+    (RuntimeError("can't start new thread"), 1, f"error[operation-failed]: no more threads can be started\n{THREADS}"),
+    (BlockingIOError(errno.EAGAIN, "Try again"), 1, f"error[operation-failed]: try again\n{THREADS}"),
     (SystemExit(4), 4, ""),
     (SystemExit("text"), 1, ""),
 ]
@@ -49,11 +55,12 @@ def test_a_current_directory_that_was_taken_away(tmp_path: Path, monkeypatch: py
     assert guarded(FileNotFoundError(errno.ENOENT, "No such file or directory")) == (1, said)
 
 
-def test_what_is_not_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ZeroDivisionError("division by zero"), RuntimeError("odd")], ids=repr)
+def test_what_is_not_foreseen(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAUNCH_DEBUG", raising=False)
-    status, said = guarded(ZeroDivisionError("division by zero"))
+    status, said = guarded(error)
     assert status == 1
-    assert said.startswith("error[internal-error]: ZeroDivisionError: division by zero\n")
+    assert said.startswith(f"error[internal-error]: {type(error).__name__}: {error}\n")
     assert "please report it" in said and "Traceback" not in said
 
 

@@ -88,7 +88,10 @@ def test_streams_that_are_not_there(launch: Program, command: str, status: int) 
 
 
 def test_full_device_is_told(launch: Program) -> None:
-    assert b"no space left on device" in shell(launch, "LAUNCH --help >/dev/full").stderr
+    said = (
+        b"error[operation-failed]: `<stdout>`: no space left on device\nhelp: `df -h` tells which file system is full\n"
+    )
+    assert shell(launch, "LAUNCH --help >/dev/full").stderr == said
 
 
 @pytest.mark.parametrize(
