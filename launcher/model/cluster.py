@@ -273,7 +273,7 @@ class Cluster(Table):
     store: Store | None = Field(default=None, description="where image files are kept")
     plain_http: list[str] = Field(
         default=[],
-        description="registries (`host:port`) that are asked without TLS; those of this machine always are",
+        description="registries (`host:port`) that are asked without TLS; on this machine they are found out",
     )
     models: dict[str, Annotated[SiteModel, _OrText(_model)]] = Field(default={}, description="alias → path, or a table")
 

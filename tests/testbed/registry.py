@@ -36,8 +36,10 @@ class Served:
 
 
 @contextmanager
-def registry(folder: Path, *, password: bool = False) -> Iterator[Served]:
-    """Starts one that keeps its images in `folder`; ends it."""
+def registry(folder: Path, *, password: bool = False, tls: bool = False) -> Iterator[Served]:
+    """Starts one that keeps its images in `folder`; ends it. With `tls` it shows the certificate `folder/ca.crt`, which
+    nobody else has signed.
+    """
     if lacking := missing({"docker-registry": "docker-registry", "htpasswd": "apache2-utils"}):
         message = f"tests of registries need Debian's packages {' '.join(lacking)}"
         raise RuntimeError(message)
@@ -52,6 +54,9 @@ def registry(folder: Path, *, password: bool = False) -> Iterator[Served]:
         words = ["htpasswd", "-Bbn", "-C", "4", USER, PASSWORD]
         (folder / "htpasswd").write_bytes(subprocess.run(words, capture_output=True, check=True).stdout)
         config["auth"] = {"htpasswd": {"realm": "testbed", "path": str(folder / "htpasswd")}}
+    if tls:
+        config["http"]["tls"] = {"certificate": str(folder / "ca.crt"), "key": str(folder / "key.pem")}
+        _sign(folder)
     # JSON is YAML too.
     (folder / "config.yml").write_text(json.dumps(config))
     words = ["docker-registry", "serve", str(folder / "config.yml")]
@@ -61,6 +66,13 @@ def registry(folder: Path, *, password: bool = False) -> Iterator[Served]:
             yield Served(f"127.0.0.1:{port}", (USER, PASSWORD) if password else None)
         finally:
             process.terminate()
+
+
+def _sign(folder: Path) -> None:
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    words += ["-subj", "/CN=testbed", "-addext", "subjectAltName=IP:127.0.0.1"]
+    words += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "ca.crt")]
+    subprocess.run(words, check=True, capture_output=True)
 
 
 def _free() -> int:

@@ -11,9 +11,9 @@ from typing import TypeVar
 import httpx
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.hosts import certificates, loopback
+from launcher.execute.images.hosts import authorities, certificates, loopback, secured
 from launcher.execute.images.logins import Logins
-from launcher.execute.images.unanswered import denied, host_of, limited, unreachable
+from launcher.execute.images.unanswered import denied, final, host_of, limited, unreachable
 from launcher.execute.world import World
 from launcher.images.challenge import Challenge, challenges
 from launcher.images.login import Login, basic
@@ -66,6 +66,7 @@ class Transport:
     _clients: dict[str, httpx.Client] = field(default_factory=dict)
     _known: dict[str, Challenge] = field(default_factory=dict)
     _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+    _secured: dict[str, bool] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def document(self, wanted: Reference, method: str, path: str, accept: str) -> Answer:
@@ -113,7 +114,7 @@ class Transport:
             try:
                 answer = ask()
             except httpx.HTTPError as error:
-                if last or self.world.monotonic() - began > self.limits.whole:
+                if last or final(error) or self.world.monotonic() - began > self.limits.whole:
                     raise unreachable(wanted, error) from error
             else:
                 if answer.status_code not in AGAIN or last:
@@ -129,6 +130,8 @@ class Transport:
     def _once(
         self, wanted: Reference, method: str, path: str, headers: Mapping[str, str], content: Content = None
     ) -> httpx.Response:
+        if self.world.environ.get("LAUNCH_OFFLINE", "") not in ("", "0"):
+            raise Failure("offline", f"`{host_of(wanted)}` is not asked: `LAUNCH_OFFLINE` is set", "unset it")
         host = address(wanted.registry)
         root = f"{self.scheme(host)}://{host}"
         # Where an upload goes the registry says: perhaps elsewhere, which is shown no login.
@@ -157,8 +160,6 @@ class Transport:
         self, wanted: Reference, method: str, url: str, headers: Mapping[str, str], content: Content = None
     ) -> httpx.Response:
         """The answer after redirects; httpx drops `Authorization` where the host changes."""
-        if self.world.environ.get("LAUNCH_OFFLINE", "") not in ("", "0"):
-            raise Failure("offline", f"`{host_of(wanted)}` is not asked: `LAUNCH_OFFLINE` is set", "unset it")
         client = self._client(url)
         request: httpx.Request | None = client.build_request(
             method, url, headers=dict(headers), content=content() if content else None
@@ -214,17 +215,22 @@ class Transport:
             raise Failure("faulty", message) from None
 
     def _client(self, url: str) -> httpx.Client:
-        """Clients with and without TLS: reading the certificates takes as long as a small request."""
-        scheme = url.partition(":")[0]
+        """Clients without TLS, with it, and for hosts with certificates of their own: reading those takes as long as a
+        small request.
+        """
+        scheme, _, rest = url.partition("://")
+        host = rest.partition("/")[0]
+        own = authorities(host, self.world.environ) if scheme == "https" else ()
+        key = host if own else scheme
         with self._lock:
-            if scheme not in self._clients:
+            if key not in self._clients:
                 timeout = httpx.Timeout(self.limits.read, connect=self.limits.connect)
                 # One that never speaks TLS needs no certificates.
-                verify = certificates() if scheme == "https" else False
+                verify = certificates(own) if scheme == "https" else False
                 pool = httpx.Limits(max_connections=64, max_keepalive_connections=64)
                 agent = {"User-Agent": "launch", "Accept-Encoding": "identity"}
-                self._clients[scheme] = httpx.Client(timeout=timeout, limits=pool, headers=agent, verify=verify)
-            return self._clients[scheme]
+                self._clients[key] = httpx.Client(timeout=timeout, limits=pool, headers=agent, verify=verify)
+            return self._clients[key]
 
     def _body(self, answer: httpx.Response) -> bytes:
         began, parts, size = self.world.monotonic(), [], 0
@@ -250,8 +256,17 @@ class Transport:
         return denied(wanted, self.logins.login(wanted), self.logins.broken(wanted))
 
     def scheme(self, host: str) -> str:
-        """`http` for this machine and for registries that the cluster lists, else `https`."""
-        return "http" if host in self.plain or loopback(host) else "https"
+        """`http` for registries that the cluster lists and those of this machine that speak no TLS, else `https`."""
+        if host in self.plain:
+            return "http"
+        return "https" if not loopback(host) or self._speaks(host) else "http"
+
+    def _speaks(self, host: str) -> bool:
+        with self._lock:
+            found = self._secured.get(host)
+            if found is None and (found := secured(host)) is not None:
+                self._secured[host] = found
+            return bool(found)
 
     def close(self) -> None:
         """Closes all connections."""

@@ -1,5 +1,6 @@
 """What is said of a registry that does not give what it was asked for."""
 
+import re
 from typing import Protocol
 
 import httpx
@@ -9,11 +10,16 @@ from launcher.execute.images.logins import Broken
 from launcher.images.login import Login
 from launcher.images.reference import Reference, address
 
-_TLS = (
-    ("wrong_version_number", 'without TLS it is asked where `plain_http = ["{host}"]` of the cluster lists it'),
-    ("certificate_verify_failed", "`SSL_CERT_FILE` names the certificates of an authority of your own"),
+_PLAIN = "wrong_version_number"
+_UNTRUSTED = re.compile(r"certificate verify failed: (.*?)(?: \(_ssl|$)")
+"""What OpenSSL 3 says of a server without TLS, and of a certificate."""
+
+_TRUST = (
+    ("mismatch", "name it as the certificate does"),
+    ("expired", "whoever runs it has to renew that"),
+    ("", "its authority's goes into `~/.config/containers/certs.d/{host}/ca.crt`, or is named by `SSL_CERT_FILE`"),
 )
-"""What OpenSSL 3 says → what to do about it."""
+"""What is wrong with a certificate → what to do about it."""
 
 
 class Answered(Protocol):
@@ -67,8 +73,19 @@ def unreachable(wanted: Reference, error: httpx.HTTPError) -> Failure:
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.DecodingError):
         return Failure("unreachable", f"`{host}` breaks its answer off", "try again later")
     reason = str(error).lower() or type(error).__name__
-    advice = next((words for mark, words in _TLS if mark in reason), "does this machine reach it?")
-    return Failure("unreachable", f"`{host}` cannot be reached: {reason}", advice.format(host=host))
+    if found := _UNTRUSTED.search(reason):
+        advice = next(words for mark, words in _TRUST if mark in found[1])
+        message = f"`{host}` shows a certificate that is not trusted here: {found[1]}"
+        return Failure("unreachable", message, advice.format(host=host))
+    listed = f'without TLS it is asked where `plain_http = ["{host}"]` of the cluster lists it'
+    advice = listed if _PLAIN in reason else "does this machine reach it?"
+    return Failure("unreachable", f"`{host}` cannot be reached: {reason}", advice)
+
+
+def final(error: httpx.HTTPError) -> bool:
+    """Whether another try would end as this one."""
+    reason = str(error).lower()
+    return _PLAIN in reason or _UNTRUSTED.search(reason) is not None
 
 
 def _asked(wanted: Reference, error: httpx.HTTPError) -> str:

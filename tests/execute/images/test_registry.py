@@ -170,6 +170,31 @@ def test_the_host_that_failed_is_named(front: Proxy, served: Served, pushed: Map
     assert (raised.value.kind, f'`plain_http = ["{name}"]`' in str(raised.value.advice)) == ("unreachable", True)
 
 
+def test_tls_on_this_machine(tmp_path: Path) -> None:
+    """Who speaks it is asked so; whose certificate nobody here trusts is not asked at all."""
+    with registry.registry(tmp_path, tls=True) as closed:
+        wanted, folder = named(closed.host, "t/one:1"), f"containers/certs.d/{closed.host}"
+        asked = client({"XDG_CONFIG_HOME": str(tmp_path)})
+        with pytest.raises(Failure, match=r"that is not trusted here: self-signed certificate$") as raised:
+            asked.digest(wanted)
+        assert (raised.value.kind, f"`~/.config/{folder}/ca.crt`" in str(raised.value.advice)) == ("unreachable", True)
+        assert asked.transport.world.paused == []  # type: ignore[attr-defined]
+        (tmp_path / folder).mkdir(parents=True)
+        trusted = tmp_path / folder / "site.crt"
+        trusted.write_bytes((tmp_path / "ca.crt").read_bytes())
+        # It is there, and has no such image.
+        with pytest.raises(Failure, match="has no `t/one:1`"):
+            client({"XDG_CONFIG_HOME": str(tmp_path)}).digest(wanted)
+        named_so = named(closed.host.replace("127.0.0.1", "localhost"), "t/one:1")
+        (trusted.parent.parent / named_so.registry).symlink_to(trusted.parent)
+        with pytest.raises(Failure, match=r"not trusted here: .*mismatch") as raised:
+            client({"XDG_CONFIG_HOME": str(tmp_path)}).digest(named_so)
+        assert raised.value.advice == "name it as the certificate does"
+        trusted.write_bytes(b"no certificate")
+        with pytest.raises(Failure, match=r"site\.crt` has no certificate: "):
+            client({"XDG_CONFIG_HOME": str(tmp_path)}).digest(wanted)
+
+
 def test_a_platform_that_is_not_there(served: Served) -> None:
     served.pusher.push("t/one", "1", *[oci.image([LAYER], arch=arch) for arch in ("amd64", "s390x")])
     with pytest.raises(Failure) as raised:
