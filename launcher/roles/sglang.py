@@ -8,6 +8,9 @@ host is loopback. `SGLANG_HOST_IP` is the address that other nodes are told. A p
 on 8998 unless told. Behind a router a half must skip its warm-up, which would need the other half. Other nodes than the
 first answer `/health` too, and nothing else. gRPC is `--grpc-mode` up to 0.5.9 and `--smg-grpc-mode` from 0.5.16; it
 takes the place of HTTP on `--port`. KV events: `port` plus the rank's number, bound where the endpoint has a `*`.
+Without `--dist-init-addr` ranks meet on `--nccl-port`. One that is not told is searched for at random between 22000 and
+29999 (0.5.23; `get_free_port_below_ephemeral`), where routers have ports that they bind later. Copies of the model need
+one each, so that they are left to search.
 """
 
 import json
@@ -24,7 +27,7 @@ from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice,
 from launcher.run.script import File, Gate, ref
 from launcher.text.diagnostic import Diagnostic
 
-BOOTSTRAP, INIT, PUBLISH = "bootstrap", "dist_init", "kv_events"
+BOOTSTRAP, INIT, NCCL, PUBLISH = "bootstrap", "dist_init", "nccl", "kv_events"
 BACKEND, EVENTS = "disaggregation-transfer-backend", "kv-events-config"
 _TP, _PP, _DP, _ATTENTION = "tp-size", "pp-size", "dp-size", "attn-dp-size"
 _DERIVED = 7
@@ -40,8 +43,7 @@ class Sglang(Engine):
     codes: ClassVar[Mapping[str, str]] = CODES
 
     def gpus(self, given: Given) -> int:
-        copies = 1 if _groups(given) > 1 else given.number(_DP)
-        return given.number(_TP) * given.number(_PP) * copies
+        return given.number(_TP) * given.number(_PP) * _copies(given)
 
     def ports(self, role: Role, nodes: int = 1) -> Mapping[str, Port]:
         given = Given(role)
@@ -50,6 +52,8 @@ class Sglang(Engine):
             found[BOOTSTRAP] = Port(base=7200)
         if nodes > 1 or _groups(given) > 1:
             found[INIT] = Port(base=8300, step=10, span=_DERIVED)
+        elif _copies(given) == 1:
+            found[NCCL] = Port(base=17500)
         if role.kv_events:
             found[PUBLISH] = Port(base=5550, span=min(_ranks(given), _MOST))
         return {**found, **role.manifest.ports}
@@ -88,8 +92,8 @@ class Sglang(Engine):
         yield from super().check(job, role, endpoints)
         given, count = Given(role), nodes_of(role, job.cluster.node.gpus)
         fits = self.gpus(given) == role.gpus and whole(role.gpus, job.cluster.node.gpus)
-        if fits and count > 1 and _groups(given) == 1 and given.number(_DP) > 1:
-            reason = f"{given.number(_DP)} copies of the model in one SGLang server cannot be on {count} nodes"
+        if fits and count > 1 and _copies(given) > 1:
+            reason = f"{_copies(given)} copies of the model in one SGLang server cannot be on {count} nodes"
             yield split(role, given, reason, (_DP,))
         if role.kv is not None and given.key(BACKEND) is not None:
             yield twice(role, given.at(BACKEND), BACKEND)
@@ -102,6 +106,11 @@ def _groups(given: Given) -> int:
     if given.number(_ATTENTION) > 1:
         return given.number(_ATTENTION)
     return max(given.number(_DP), 1) if given.on("enable-dp-attention") else 1
+
+
+def _copies(given: Given) -> int:
+    """Whole copies of the model."""
+    return 1 if _groups(given) > 1 else given.number(_DP)
 
 
 def _ranks(given: Given) -> int:
@@ -152,6 +161,8 @@ def _spread(replica: Replica, rank: int) -> Iterator[str]:
         yield f"--node-rank={rank}"
     if INIT in replica.ports:
         yield f"--dist-init-addr={ref('ip', replica.nodes[0])}:{replica.ports[INIT]}"
+    if NCCL in replica.ports:
+        yield f"--nccl-port={replica.ports[NCCL]}"
 
 
 def _disaggregated(replica: Replica, given: Given) -> Iterator[str]:

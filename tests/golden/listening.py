@@ -90,6 +90,8 @@ def _sglang(step: Read) -> Iterator[Address]:
     if "dist-init-addr" in step.flags:
         host, port = split(step.one("dist-init-addr"))
         yield from step.bound("dist-init", host, *range(port, port + _DERIVED))
+    if "nccl-port" in step.flags:
+        yield from step.bound("nccl", EVERYWHERE, step.number("nccl-port"))
     groups = max(step.number("dp-size", 1), step.number("attn-dp-size", 1))
     yield from _bound(_events(step, range(groups)))
 

@@ -96,6 +96,31 @@ def test_attention_groups_have_ports_for_their_meeting() -> None:
     assert [said(step)["dist-init-addr"].rpartition(":")[2] for step in found.steps[:2]] == ["8300", "8310"]
 
 
+def test_ranks_meet_on_a_port_that_is_nobody_elses() -> None:
+    found = planned("prefill", "decode", gpus=2, flags={"tp-size": 2})
+    assert [said(step)["nccl-port"] for step in found.steps[:2]] == ["17500", "17501"]
+    assert [step.ports["nccl"] for step in found.steps[:2]] == [17500, 17501]
+
+
+@pytest.mark.parametrize(
+    ("flags", "gpus"),
+    [
+        pytest.param({"tp-size": 8}, 8, id="they meet at the address of the first node"),
+        pytest.param({"tp-size": 4, "attn-dp-size": 2}, 4, id="they meet where groups do"),
+        pytest.param({"tp-size": 2, "dp-size": 2}, 4, id="copies would all have it"),
+    ],
+)
+def test_where_no_port_is_told_for_ranks_to_meet(flags: dict[str, Any], gpus: int) -> None:
+    (first, *_) = planned(gpus=gpus, flags=flags).steps
+    assert "nccl-port" not in said(first)
+    assert "nccl" not in first.ports
+
+
+def test_nobody_else_says_where_ranks_meet() -> None:
+    found = check(made(flags={"tp-size": 4, "nccl-port": 23456}), adapters())
+    assert [each.code for each in errors(found)] == ["owned-flag"]
+
+
 @pytest.mark.parametrize(("version", "flag"), [("0.5.9", "grpc-mode"), ("0.5.16", "smg-grpc-mode")])
 def test_grpc_by_its_name_in_the_version(version: str, flag: str) -> None:
     found = planned(catalogue=CATALOGUES[version], version=version, flags={"tp-size": 4, flag: True})
@@ -115,7 +140,9 @@ def test_events_have_sglangs_own_fields() -> None:
 @pytest.mark.parametrize("version", sorted(CATALOGUES))
 def test_every_version_has_the_words(version: str) -> None:
     catalogue = CATALOGUES[version]
-    fields: dict[str, Any] = {"gpus": 8, "flags": {"tp-size": 8}, "kv": "nixl", "kv_events": True}
-    for step in planned("prefill", "decode", catalogue=catalogue, version=version, **fields).steps[:-1]:
+    fields: dict[str, Any] = {"kv": "nixl", "kv_events": True}
+    sizes = [{"gpus": size, "flags": {"tp-size": size}} for size in (4, 8)]
+    made = [planned("prefill", "decode", catalogue=catalogue, version=version, **fields, **size) for size in sizes]
+    for step in (step for each in made for step in each.steps[:-1]):
         flags = [word[2:].partition("=")[0] for word in step.words if word.startswith("--")]
         assert [flag for flag in flags if not catalogue.find(flag)] == []
