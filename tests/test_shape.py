@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 BODY = "".join(f"    x{n} = {n}\n" for n in range(40))
 TEXT = "def f():\n    '''One.\n\n    Two.'''\n"
 LISTED = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-HEAVY = ("pydantic", "rich", "httpx", "psutil", "tomlkit", "zstandard", "tarfile", "spython", "docker")
+HEAVY = ("pydantic", "rich", "httpx", "psutil", "tomlkit", "zstandard", "isal", "tarfile", "spython", "docker")
 
 
 def anywhere(source: Source) -> bool:

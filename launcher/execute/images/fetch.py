@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from launcher.execute.images.failure import Failure
 from launcher.execute.images.registry import Registry
@@ -57,10 +58,10 @@ class Fetched:
 
     def _layer(self, layer: Layer) -> Path:
         path = self.folder / layer.digest.removeprefix("sha256:")
-        if path.exists() and path.stat().st_size == layer.size:
-            self.told(layer.size)
-            return path  # it was checked when it got its name
         part = path.with_name(f"{path.name}.part")
+        if path.exists():
+            # Of an earlier try: never made durable, so that it counts as any other beginning.
+            path.replace(part)
         for turn in range(TRIES):
             try:
                 self._some(layer, part)
@@ -79,28 +80,37 @@ class Fetched:
             if size > layer.size:
                 made, size = hashlib.sha256(), 0
                 content.truncate(0)
+            kept = size
             self.told(size)
             if size < layer.size or layer.size == 0:
-                with self.registry.blob(self.wanted, layer.digest, size) as pieces:
-                    for piece in pieces:
-                        if self._stop.is_set():
-                            raise Failure("unreachable", "it was interrupted")
-                        content.write(piece)
-                        made.update(piece)
-                        size += len(piece)
-                        self.told(len(piece))
-                        if size > layer.size:
-                            break
-            content.flush()
-            os.fsync(content.fileno())
+                size = self._rest(layer, size, content, made)
         if size < layer.size:
             raise Failure(
                 "unreachable", f"`{self.wanted.registry}` breaks a layer off after {size} of {layer.size} bytes"
             )
-        if f"sha256:{made.hexdigest()}" != layer.digest:
-            part.unlink()
+        if f"sha256:{made.hexdigest()}" == layer.digest:
+            return
+        part.unlink()
+        if kept == 0:
             message = f"`{self.wanted.registry}` sends something else than the layer `{layer.digest}`"
             raise Failure("faulty", message, "a proxy in between, or a broken registry")
+        # What an earlier try left need not have reached the disk.
+        self.told(-size)
+        self._some(layer, part)
+
+    def _rest(self, layer: Layer, size: int, content: IO[bytes], made: "hashlib._Hash") -> int:
+        """Appends what is behind the first `size` bytes of the layer; how many bytes there are then. Raises Failure."""
+        with self.registry.blob(self.wanted, layer.digest, size) as pieces:
+            for piece in pieces:
+                if self._stop.is_set():
+                    raise Failure("unreachable", "it was interrupted")
+                content.write(piece)
+                made.update(piece)
+                size += len(piece)
+                self.told(len(piece))
+                if size > layer.size:
+                    break
+        return size
 
 
 def _begun(handle: int) -> tuple["hashlib._Hash", int]:

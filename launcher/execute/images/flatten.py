@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.unpack import PIECE, archive, forget
+from launcher.execute.images.unpack import Archive, archive, forget
 from launcher.images.layering import Found, Kind, Tree, Twisted, above, clean
 from launcher.images.oci import Layer
 
@@ -97,12 +97,16 @@ class Member:
     """A member of a layer, and its content while it is at hand."""
 
     info: tarfile.TarInfo
-    archive: tarfile.TarFile
+    archive: Archive
 
     @property
     def kind(self) -> Kind:
         """What it is to the tree."""
         return "folder" if self.info.isdir() else "link" if self.info.issym() else "file"
+
+    def content(self) -> Iterator[memoryview | bytes]:
+        """What is in it, in pieces; less where the archive ends inside."""
+        return self.archive.content(self.info)
 
 
 def members(source: Source, layer: Layer, most: int) -> Iterator[Member]:
@@ -231,14 +235,12 @@ class _Pass:
         info = _header(path, member.info)
         self._put(info)
         if info.isreg():
-            content = member.archive.extractfile(member.info)
             left = info.size
-            while left and content is not None:
-                piece = content.read(min(left, PIECE))
-                if not piece:
-                    raise Failure("faulty", f"a layer ends inside `{path[:200]}`")
+            for piece in member.content():
                 self.flat.out.write(piece)
                 left -= len(piece)
+            if left:
+                raise Failure("faulty", f"a layer ends inside `{path[:200]}`")
             self.flat.out.write(tarfile.NUL * (-info.size % tarfile.BLOCKSIZE))
 
     def _hard(self, path: str, target: str) -> None:

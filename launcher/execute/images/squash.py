@@ -11,11 +11,14 @@ put right: for that, inodes are not compressed (`-noI`). Debian's `tar2sqfs` has
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import struct
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +44,15 @@ _JOBS = 16
 Larger blocks unpack no quicker, and of a file that is mounted a whole one is read for every little file.
 """
 
-_PIPE = 1 << 20
+_PIPE, _BUFFER = 1 << 20, 1 << 16
+"""Bytes that the pipe holds, and what is gathered before it is written there: all but the content of larger files."""
+
+_SETPIPE_SZ = 1031
+"""`F_SETPIPE_SZ` of Linux, which `fcntl` knows by name since Python 3.10."""
+
+_EVERY = 0.5
+"""Seconds after which what has been written is taken to the disk."""
+
 _BLOCK = 8192
 
 
@@ -79,6 +90,7 @@ class Squash:
     jobs: int = field(default_factory=lambda: min(_JOBS, len(os.sched_getaffinity(0))))
     _process: subprocess.Popen[bytes] | None = None
     _said: IO[bytes] | None = None
+    _durable: Durable | None = None
     _own: bool = False
     """Whether the program is one that gives the root a time of its own."""
 
@@ -95,8 +107,12 @@ class Squash:
             del env["SOURCE_DATE_EPOCH"]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the program)
         self._process = subprocess.Popen(
-            made, stdin=subprocess.PIPE, stdout=self._said, stderr=self._said, env=env, bufsize=_PIPE
+            made, stdin=subprocess.PIPE, stdout=self._said, stderr=self._said, env=env, bufsize=_BUFFER
         )
+        stdin: Any = self._process.stdin
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stdin, _SETPIPE_SZ, _PIPE)
+        self._durable = Durable(self.out)
 
     def write(self, content: bytes) -> int:
         """Raises Failure where the program has ended: it says why."""
@@ -122,6 +138,8 @@ class Squash:
             raise Failure("faulty", f"the squashfs writer left something out: {text}")
         if self._own:
             timeless(self.out)
+        if self._durable is not None:
+            self._durable.end()
         self._drop()
 
     def kill(self) -> None:
@@ -134,9 +152,11 @@ class Squash:
         self._drop()
 
     def _drop(self) -> None:
+        if self._durable is not None:
+            self._durable.leave()
         if self._said is not None:
             self._said.close()
-        self._process = self._said = None
+        self._process = self._said = self._durable = None
 
     def _text(self) -> str:
         if self._said is None:
@@ -157,6 +177,43 @@ class Squash:
         return Failure(
             "faulty", f"the squashfs file could not be written: {text or 'its writer ended without a word'}", advice
         )
+
+
+class Durable:
+    """Has a file written to the disk while it is being made, so that little is left to wait for at its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._over, self.failed = threading.Event(), threading.Event()
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._sync, daemon=True)
+        self._thread.start()
+
+    def _sync(self) -> None:
+        handle = -1
+        try:
+            while not self._over.wait(_EVERY):
+                if handle < 0 and self._path.exists():
+                    handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+                if handle >= 0:
+                    os.fdatasync(handle)
+        except OSError as error:
+            self._error = error
+            self.failed.set()
+        finally:
+            if handle >= 0:
+                os.close(handle)
+
+    def leave(self) -> None:
+        """Ends it. Once ended, nothing happens."""
+        self._over.set()
+        self._thread.join()
+
+    def end(self) -> None:
+        """Ends it. Raises OSError where the disk has failed: whoever asks it next is not told again."""
+        self.leave()
+        if self._error is not None:
+            raise self._error
 
 
 def timeless(image: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,8 +166,10 @@ class Store:
         """The finished file under its name, once it is whole and on the disk; what is `known` of it is kept with it."""
         header = inspect.file(part).header
         part.chmod(self.mode)
-        files.sync(str(part))
-        found = {"compressor": header.compressor, "sha256": digest(part, unheard)}
+        with ThreadPoolExecutor(1) as pool:
+            durable = pool.submit(files.sync, str(part))
+            found = {"compressor": header.compressor, "sha256": digest(part, unheard)}
+            durable.result()
         text = json.dumps({"schema": 1, **known, **found}, indent=2)
         files.write(str(path.with_suffix(".json")), text.encode() + b"\n", self.mode)
         part.replace(path)

@@ -1,6 +1,7 @@
 """Layers as streams: decompressed as they come, never whole in memory.
 
-Runs on compute nodes too, by Python 3.9 and without the package `zstandard`: the program `zstd` takes its place.
+Runs on compute nodes too, by Python 3.9 and without our packages: `zlib` takes the place of `isal`, which needs half
+its time, and the program `zstd` that of `zstandard`.
 """
 
 from __future__ import annotations
@@ -12,62 +13,92 @@ import subprocess
 import tarfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import IO, Any, cast
 
 from launcher.execute.images.failure import Failure
 from launcher.images.oci import Compression
 
-PIECE = 1 << 18
+PIECE = 1 << 19
 """Bytes that are handed on at once."""
 
+_GZIP = 31
+"""`wbits` of a member of a gzip file with its header and its checksum."""
 
-class Stream(io.RawIOBase):
-    """Pieces of bytes as a file that is read once. `most` bytes are given at most: more is a bomb."""
+
+class Stream:
+    """Pieces of bytes as `tarfile` wants a file, read once and only forwards. At most `most` bytes: more is a bomb."""
 
     def __init__(self, pieces: Iterable[bytes], most: int | None = None) -> None:
-        super().__init__()
         self._pieces = iter(pieces)
         self._rest = memoryview(b"")
-        self._left = most
+        self._at = 0
+        self._most = most
 
-    def readable(self) -> bool:
-        """It is."""
-        return True
+    def read(self, size: int) -> bytes:
+        """The next bytes; fewer at the end."""
+        if size <= len(self._rest):
+            self._at += size
+            found, self._rest = self._rest[:size], self._rest[size:]
+            return bytes(found)
+        return b"".join(self.pieces(size))
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """As `io.RawIOBase` wants it; 0 at the end."""
+    def pieces(self, size: int) -> Iterator[memoryview]:
+        """The same without copying them."""
+        while size and self._more():
+            found, self._rest = self._rest[:size], self._rest[size:]
+            self._at += len(found)
+            size -= len(found)
+            yield found
+
+    def _more(self) -> bool:
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
-                return 0
-            self._rest = memoryview(piece)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        if self._left is not None:
-            self._left -= size
-            if self._left < 0:
+                return False
+            if self._most is not None and self._at + len(piece) > self._most:
                 raise Failure("faulty", "a layer unpacks to more than any image has: it is a bomb, or broken")
-        return size
+            self._rest = memoryview(piece)
+        return True
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._at
+
+    def seek(self, position: int) -> int:
+        """Passes over what is before a position. Raises io.UnsupportedOperation for one that has been passed."""
+        if position < self._at:
+            raise io.UnsupportedOperation("a layer is read forwards")
+        for _ in self.pieces(position - self._at):
+            pass
+        return self._at
 
     def close(self) -> None:
         """Ends what makes the pieces."""
         _end(self._pieces)
-        super().close()
 
 
 class Archive(tarfile.TarFile):
     """A layer as an archive. Once it is closed, nobody reads what it was made of: that may be closed too."""
 
-    stream: io.BufferedIOBase | None = None
+    stream: Stream
 
     def close(self) -> None:
         """Closes its stream too, which tarfile leaves open."""
         super().close()
-        if self.stream is not None:
-            self.stream.close()
+        self.stream.close()
+
+    def content(self, info: tarfile.TarInfo) -> Iterator[memoryview | bytes]:
+        """What is in the file at hand, in pieces; less of it where the archive ends inside."""
+        if info.sparse is None:
+            self.stream.seek(info.offset_data)
+            yield from self.stream.pieces(info.size)
+            return
+        file = self.extractfile(info)
+        while file is not None and (piece := file.read(PIECE)):
+            yield piece
 
 
 def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[bytes]:
@@ -80,9 +111,9 @@ def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[byte
 
 def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> Archive:
     """A layer to go through once. Closing it is the caller's affair."""
-    stream = io.BufferedReader(Stream(ahead(unpacked(pieces, compression)), most), PIECE)
+    stream = Stream(ahead(unpacked(pieces, compression)), most)
     try:
-        opened = Archive.open(fileobj=stream, mode="r|", bufsize=PIECE, errorlevel=1)
+        opened = Archive(fileobj=cast("IO[bytes]", stream), errorlevel=1)
         opened.stream = stream
         return opened
     except tarfile.TarError as error:
@@ -90,7 +121,7 @@ def archive(pieces: Iterable[bytes], compression: Compression, most: int | None 
         raise Failure("faulty", f"a layer is no tar archive: {error}") from error
 
 
-def ahead(pieces: Iterator[bytes], most: int = 32) -> Iterator[bytes]:
+def ahead(pieces: Iterator[bytes], most: int = 16) -> Iterator[bytes]:
     """The same pieces, made by a thread that is up to `most` of them ahead; what it raises is raised here."""
     line: queue.Queue[bytes | BaseException | None] = queue.Queue(most)
     left = threading.Event()
@@ -139,8 +170,19 @@ def _plain(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _gzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """All members of it, one after another, as gzip does."""
-    member = zlib.decompressobj(31)
+    yield from gunzip(pieces, import_module("isal.isal_zlib" if find_spec("isal") else "zlib"))
+
+
+def gunzip(pieces: Iterable[bytes], library: Any) -> Iterator[bytes]:
+    """All members of it, one after another, as gzip does, by a module that is like `zlib`. Raises zlib.error."""
+    try:
+        yield from _members(pieces, lambda: library.decompressobj(_GZIP))
+    except library.error as error:
+        raise zlib.error(str(error)) from error
+
+
+def _members(pieces: Iterable[bytes], begin: Callable[[], Any]) -> Iterator[bytes]:
+    member = begin()
     began = False
     for piece in pieces:
         data = piece
@@ -148,7 +190,7 @@ def _gzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
             if member.eof:
                 if not data.strip(b"\0"):
                     break  # padding at the end of an archive
-                member = zlib.decompressobj(31)
+                member = begin()
             began = True
             yield member.decompress(data, PIECE)
             data = member.unused_data if member.eof else member.unconsumed_tail
@@ -163,7 +205,7 @@ def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield from program(pieces)
         return
     library: Any = import_module("zstandard")
-    source = io.BufferedReader(Stream(pieces), PIECE)
+    source = Stream(pieces)
     try:
         with library.ZstdDecompressor().stream_reader(source, read_size=PIECE, read_across_frames=True) as reader:
             while piece := reader.read(PIECE):

@@ -15,7 +15,7 @@ import pytest
 from launcher.execute.held import held
 from launcher.execute.images import inspect
 from launcher.execute.images.failure import Failure
-from launcher.execute.images.make import Maker
+from launcher.execute.images.make import BLOBS, Maker
 from launcher.execute.images.store import Store
 from launcher.execute.images.transport import Limits
 from launcher.execute.world import Real
@@ -153,6 +153,21 @@ def test_a_download_goes_on_where_it_was(front: Proxy, made: Made, tmp_path: Pat
     ranges = [headers["Range"] for _, _, headers in front.seen if "Range" in headers]
     assert ranges
     assert all(int(text[6:-1]) > 0 for text in ranges)
+
+
+@pytest.mark.parametrize("suffix", ["", ".part"])
+def test_what_never_reached_the_disk_is_fetched_anew(front: Proxy, made: Made, suffix: str, tmp_path: Path) -> None:
+    """As after a loss of power: the layer is there in name and size, or in part."""
+    wanted, plain = named(front.host, IMAGE), store(tmp_path)
+    path, _ = plain.found(wanted, "x86_64")
+    blobs = path.with_name(f".{path.stem}.layers") / BLOBS
+    blobs.mkdir(parents=True)
+    layer = max(made.blobs, key=lambda digest: len(made.blobs[digest]))
+    size = len(made.blobs[layer]) // (2 if suffix else 1)
+    (blobs / (layer.removeprefix("sha256:") + suffix)).write_bytes(bytes(size))
+    assert inspect.file(plain.ensure(wanted, "x86_64"))
+    ranges = [headers.get("Range") for _, asked, headers in front.seen if asked.endswith(layer)]
+    assert ranges == [f"bytes={size}-", None] if suffix else [None]
 
 
 @pytest.mark.parametrize("status", [200, 416, 401])
