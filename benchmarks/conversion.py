@@ -29,13 +29,16 @@ from tests.testbed.layout import Layout
 from tests.testbed.registry import Served
 
 NAME, TAG = "bench", "1"
-LAYERS = 8
+LAYERS = 24
 FOLDERS = (Path("/usr/lib"), Path(sys.prefix), Path(sys.base_prefix), Path("/usr/share"), Path("/usr/bin"))
 FAR = 0.05
 ROUNDS = 3
 COMPRESSORS = ("zstd", "lz4", "gzip")
 ENROOT = ("-comp", "lzo", "-noD", "-all-root")
 """What enroot gives to `mksquashfs` unless told otherwise."""
+
+PLAIN = ("-noI", "-noD", "-noF", "-noX")
+"""Nothing is compressed: no file unpacks with less work."""
 
 SITE = """\
 schema = 1
@@ -50,7 +53,7 @@ compressor = "{compressor}"
 @dataclass(frozen=True)
 class Made:
     """One way to a `.sqsh`: seconds, CPU seconds, peak memory of all its processes in MB, MB written and of the file;
-    seconds and CPU seconds to unpack it, seconds to start a step from it.
+    seconds and CPU seconds to unpack it, seconds where it is not cached, seconds to start a step from it.
     """
 
     way: str
@@ -61,6 +64,7 @@ class Made:
     size: float
     unpack: float
     unpack_cpu: float
+    cold: float
     start: float
 
 
@@ -96,10 +100,13 @@ def _files() -> Iterator[Path]:
             yield from (path for name in names if not (path := Path(parent) / name).is_symlink() and path.is_file())
 
 
-def unpacked(image: Path, scratch: Path) -> Cost:
-    """What `unsquashfs` costs, as for each step of a node."""
+def unpacked(image: Path, scratch: Path, *, cold: bool = False) -> Cost:
+    """What `unsquashfs` costs, as for each step of a node; `cold` for the first, which finds nothing in memory."""
     root = scratch / "root"
     os.sync()
+    if cold:
+        with image.open("rb") as content:
+            os.posix_fadvise(content.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     found = cost(["unsquashfs", "-no-progress", "-quiet", "-dest", str(root), str(image)])
     shutil.rmtree(root)
     return found
@@ -124,14 +131,14 @@ def ways(served: Served, scratch: Path) -> Iterator[Way]:
         site.write_text(SITE.format(folder=folder, compressor=compressor))
         words = [sys.executable, "-m", "launcher", "images", "ensure", image, "--arch", "x86_64"]
         yield Way(f"launch images ensure, {compressor}", [[*words, "--cluster", str(site)]], f"{folder}/*.sqsh", {})
-    folder = _made(scratch / "peers")
-    root = str(folder / "root")
-    commands = [
-        ["skopeo", "copy", "-q", "--src-tls-verify=false", f"docker://{image}", f"oci:{folder}/oci:x"],
-        ["umoci", "raw", "unpack", "--image", f"{folder}/oci:x", root],
-        ["mksquashfs", root, f"{folder}/a.sqsh", "-noappend", "-no-progress", "-quiet", *ENROOT],
-    ]
-    yield Way(f"skopeo, umoci, mksquashfs {' '.join(ENROOT[:3])}", commands, f"{folder}/a.sqsh", {})
+    for name, options in (("lzo", ENROOT), ("plain", PLAIN)):
+        folder = _made(scratch / name)
+        commands = [
+            ["skopeo", "copy", "-q", "--src-tls-verify=false", f"docker://{image}", f"oci:{folder}/oci:x"],
+            ["umoci", "raw", "unpack", "--image", f"{folder}/oci:x", f"{folder}/root"],
+            ["mksquashfs", f"{folder}/root", f"{folder}/a.sqsh", "-noappend", "-no-progress", "-quiet", *options],
+        ]
+        yield Way(f"skopeo, umoci, mksquashfs {' '.join(options)}", commands, f"{folder}/a.sqsh", {})
     if shutil.which("enroot"):
         out = str(_made(scratch / "enroot") / "a.sqsh")
         words = ["enroot", "import", "--output", out, f"docker://{served.host}#{NAME}:{TAG}"]
@@ -167,7 +174,7 @@ def measured(way: Way, scratch: Path, bed: Bed) -> Made:
     os.sync()
     costs = [watched(words, way.env) for words in way.commands]
     made = next(Path("/").glob(way.out.lstrip("/")))
-    unpack = unpacked(made, scratch)
+    unpack, cold = unpacked(made, scratch), unpacked(made, scratch, cold=True)
     image = bed.shared / made.name
     shutil.move(made, image)
     found = Made(
@@ -179,6 +186,7 @@ def measured(way: Way, scratch: Path, bed: Bed) -> Made:
         size=image.stat().st_size / 1e6,
         unpack=unpack.wall,
         unpack_cpu=unpack.cpu,
+        cold=cold.wall,
         start=started(bed, image),
     )
     image.unlink()

@@ -6,7 +6,7 @@ Runs on compute nodes too, by Python 3.9.
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from typing import IO, Protocol
@@ -25,7 +25,7 @@ XATTR = "SCHILY.xattr."
 class Source(Protocol):
     """Where the bytes of layers come from; a layer may be read again."""
 
-    def open(self, layer: Layer) -> AbstractContextManager[Iterator[bytes]]:
+    def open(self, layer: Layer) -> AbstractContextManager[Iterable[bytes]]:
         """The layer as it is stored, in pieces."""
 
 

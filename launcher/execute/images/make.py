@@ -73,13 +73,21 @@ class Maker:
         try:
             fetched.begin(tuple(reversed(draft.remote.manifest.layers)))
             if self.suffix == ".sqsh" and self.job is None:
-                convert.squash(fetched, self._order(draft), self.world.environ, lambda number: None)
+                self._here(draft, fetched)
                 return {}
             fetched.wait()
         finally:
             fetched.close()
         (self._sif if self.suffix == ".sif" else self._there)(draft)
         return {}
+
+    def _here(self, draft: Draft, fetched: Fetched) -> None:
+        try:
+            convert.squash(fetched, self._order(draft), self.world.environ, lambda number: None)
+        except Failure:
+            # Layers are read before they are known to be what was asked for: then that is the cause.
+            fetched.judge()
+            raise
 
     def keep(self, draft: Draft, built: Built) -> None:
         """Makes the file of an image that was built here, and here. Raises Failure and OSError."""

@@ -110,8 +110,9 @@ def unpacked(pieces: Iterable[bytes], compression: Compression) -> Iterator[byte
 
 
 def archive(pieces: Iterable[bytes], compression: Compression, most: int | None = None) -> Archive:
-    """A layer to go through once. Closing it is the caller's affair."""
-    stream = Stream(ahead(unpacked(pieces, compression)), most)
+    """A layer to go through once. Closing it is the caller's affair. Pieces that can be left (`leave`) are."""
+    leave: Callable[[], None] = getattr(pieces, "leave", lambda: None)
+    stream = Stream(ahead(unpacked(pieces, compression), leave), most)
     try:
         opened = Archive(fileobj=cast("IO[bytes]", stream), errorlevel=1)
         opened.stream = stream
@@ -121,8 +122,11 @@ def archive(pieces: Iterable[bytes], compression: Compression, most: int | None 
         raise Failure("faulty", f"a layer is no tar archive: {error}") from error
 
 
-def ahead(pieces: Iterator[bytes], most: int = 16) -> Iterator[bytes]:
-    """The same pieces, made by a thread that is up to `most` of them ahead; what it raises is raised here."""
+def ahead(pieces: Iterator[bytes], leave: Callable[[], None], most: int = 16) -> Iterator[bytes]:
+    """The same pieces, made by a thread that is up to `most` of them ahead; what it raises is raised here.
+
+    `leave` ends its waiting for a piece, where nobody wants one any more.
+    """
     line: queue.Queue[bytes | BaseException | None] = queue.Queue(most)
     left = threading.Event()
 
@@ -151,6 +155,7 @@ def ahead(pieces: Iterator[bytes], most: int = 16) -> Iterator[bytes]:
             yield item
     finally:
         left.set()
+        leave()
         thread.join()
 
 
