@@ -10,6 +10,7 @@ from launcher.run.words import UNFINISHED
 LOGS: Sequence[str] = (
     "the supervisor left no outcome: job 14 ended as FAILED (exit code 127): …/job.sh: 3: exec: python3.12: not found",
     "the supervisor left no outcome: job 14 ended as FAILED (0:53, a node could not open its output file or working …)",
+    "port 8000 of node1 is in use by the run `small-20260801-101500-3fa9`",
     "port 8000 of node1 is in use",
     "`/data/x` does not exist on node1, node2",
     "pyxis: failed to create container filesystem for image: /images/x.sqsh",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psutil
 
-from launcher.run.sweep import VARIABLE
+from launcher.run.sweep import belongs
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,8 @@ def owner(number: int) -> Owner | None:
 def _described(pid: int) -> Owner:
     try:
         process = psutil.Process(pid)
-        return Owner(f"`{process.name()}` (pid {pid}, user {process.username()})", _run(process))
+        run = belongs(pid)
+        text = f"`{process.name()}` (pid {pid}, user {process.username()})"
     except (psutil.Error, OSError):
         return Owner(f"pid {pid}")
-
-
-def _run(process: psutil.Process) -> str | None:
-    """The run in the environment of the process, or of one above it: programs may write over their own."""
-    for one in (process, *process.parents()):
-        try:
-            path = one.environ().get(VARIABLE)
-        except (psutil.Error, OSError):
-            continue
-        if path:
-            return Path(path).name
-    return None
+    return Owner(text, None if run is None else Path(run).name)

@@ -9,7 +9,7 @@ import struct
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from launcher.run import prepare
+from launcher.run import listener, prepare
 
 _SIOCGIFADDR = 0x8915
 _ANY = "0.0.0.0"  # noqa: S104  (roles listen on every address)
@@ -31,6 +31,7 @@ def look(run: str, environ: Mapping[str, str]) -> Dict[str, Any]:
         "ip": None,
         "error": None,
         "busy": [],
+        "runs": {},
         "missing": [],
         "cpus": len(os.sched_getaffinity(0)),
         "gpus": environ.get("CUDA_VISIBLE_DEVICES") or environ.get("ROCR_VISIBLE_DEVICES") or "",
@@ -45,6 +46,8 @@ def look(run: str, environ: Mapping[str, str]) -> Dict[str, Any]:
         told["ip"] = address(script.allocation.interface, name, environ)
         node = script.allocation.nodes[hosts.index(name) if name in hosts else told["index"]]
         told["busy"] = [port for port in node.ports if not free(port)]
+        found = listener.runs(told["busy"], os.path.dirname(run))
+        told["runs"] = {str(port): run for port, run in found.items()}
         told["missing"] = [path for path in node.paths if not os.path.exists(path)]
     except (OSError, ValueError, IndexError) as error:
         told["error"] = str(error)
@@ -68,11 +71,11 @@ def address(interface: str, name: str, environ: Mapping[str, str]) -> str:
 
 def free(port: int) -> bool:
     """Whether a server of this user could listen on the port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((_ANY, port))
-            listener.listen(1)
+            tried.bind((_ANY, port))
+            tried.listen(1)
         except OSError:
             return False
     return True
@@ -86,12 +89,16 @@ def faults(told: Mapping[str, Any], arch: str, gpus: int) -> Sequence[str]:
         found.append("%s: %s" % (name, told["error"]))
     if arch and told.get("arch") != arch:
         found.append("%s is %s, the cluster file says %s" % (name, told.get("arch"), arch))
-    found += ["port %d of %s is in use" % (port, name) for port in told.get("busy", ())]
+    found += [_busy(port, name, told.get("runs", {}).get(str(port))) for port in told.get("busy", ())]
     seen = [each for each in str(told.get("gpus", "")).split(",") if each]
     if gpus and seen[:gpus] != [str(number) for number in range(gpus)]:
         shown = "GPUs %s" % ",".join(seen) if seen else "no GPUs"
         found.append("%s shows %s to a step, %d numbered from 0 are wanted" % (name, shown, gpus))
     return found
+
+
+def _busy(port: int, node: str, run: Optional[str]) -> str:
+    return "port %d of %s is in use" % (port, node) + (" by the run `%s`" % run if run else "")
 
 
 def absent(told: Sequence[Mapping[str, Any]]) -> Sequence[str]:

@@ -67,6 +67,10 @@ CONTAINERS: Tuple[Tuple[str, str], ...] = (
 # As `facts.faults` and `facts.absent` word them.
 NODES: Tuple[Tuple[str, str], ...] = (
     (
+        r"port \d+ of \S+ is in use by the run `",
+        "a run of yours has the port: `launch down RUN` stops it; `--set ports.shift=100` moves ours",
+    ),
+    (
         r"port \d+ of \S+ is in use",
         "another program has the port on that node: `launch ps` lists your runs; `--set ports.shift=100` moves ours",
     ),

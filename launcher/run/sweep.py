@@ -39,6 +39,16 @@ def of_each(runs: Iterable[str]) -> Dict[str, List[int]]:
     return left
 
 
+def belongs(pid: int) -> Optional[str]:
+    """The run directory in the environment of a process, or of one above it: programs may write over their own."""
+    start = os.fsencode("%s=" % VARIABLE)
+    for each in proc.lineage(pid):
+        for variable in _environment(each):
+            if variable.startswith(start):
+                return os.fsdecode(variable[len(start) :])
+    return None
+
+
 def sweep(run: str, patience: float = 5.0) -> List[int]:
     """Kills every leftover of `run`; returns the pids of those that would not die within `patience` seconds."""
     return end(lambda: leftovers(run), patience, list)

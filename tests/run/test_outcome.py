@@ -17,6 +17,7 @@ HINTS = [
     (f"{LEFT} (exit code 1)", None),
     ("Address already in use (os error 98)", "port"),
     ("port 8000 of node1 is in use; port 6100 of node1 is in use", "ports.shift"),
+    ("port 8000 of node1 is in use by the run `small-1`", "`launch down RUN`"),
     ("`/models/m` does not exist on node1, node2", "do not see that path"),
     ("OSError: [Errno 98] error while attempting to bind on address", "port"),
     ("error: externally-managed-environment", "PIP_BREAK_SYSTEM_PACKAGES"),

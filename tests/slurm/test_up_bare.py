@@ -171,6 +171,17 @@ def test_a_busy_port_ends_the_run_before_it_starts_anything(site: Site) -> None:
     run.gone()
 
 
+def test_a_busy_port_of_a_run_of_ones_own_names_the_run(site: Site) -> None:
+    one = RECIPE.replace("replicas = 2", "replicas = 1").replace("gpus = 8", "gpus = 4")
+    site.file.write_text(site.file.read_text().replace("[slurm]\n", "[slurm]\nexclusive = false\n"))
+    first = site.up(text=one)
+    nodes = site.bed.show(int(first.job))["NodeList"]
+    said = site.launch("up", site.recipe(one), "--set", f"slurm.sbatch.nodelist={nodes}", status=1).stderr
+    assert f"port 8000 of {nodes} is in use by the run `{first.name}`" in said
+    assert "help: a run of yours has the port: `launch down RUN` stops it; `--set ports.shift=100` moves ours" in said
+    site.launch("down", first.name)
+
+
 def test_what_slurm_refuses_is_never_submitted(site: Site) -> None:
     done = site.launch("up", site.recipe(), "--set", "slurm.sbatch.constraint=nosuch", status=5)
     assert "Slurm: " in done.stderr
