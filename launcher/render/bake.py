@@ -33,7 +33,7 @@ _TELL = "setup/_tell.sh"
 _UNPACKED = "setup/_unpacked.sh"
 
 _FILES = (
-    FILES[0],
+    *FILES,
     *pyxis.FILES,
     File(
         _TELL,
