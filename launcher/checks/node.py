@@ -98,35 +98,43 @@ def squashfuse(subject: Subject) -> Iterator[Entry]:
 
 
 def compressor(subject: Subject) -> Iterator[Entry]:
-    """What image files of the store may be compressed by: enroot unpacks them by `unsquashfs`."""
+    """What image files of the store may be compressed by."""
     store = subject.site.cluster.store
     for told in _told(subject):
-        if not told.compressors or subject.site.cluster.runtime != "pyxis":
+        reads = _reads(told, subject)
+        if not reads:
             continue
-        key, here = ("store", "compressor"), ", ".join(told.compressors)
+        key, here = ("store", "compressor"), ", ".join(reads)
         said = store.compressor if store is not None else None
-        if said is None or said in told.compressors:
+        if said is None or said in reads:
             yield Entry(key, subject.said(*key) or "", here, "noted" if subject.said(*key) is None else "same")
             continue
-        better = next((name for name in SQUASH if name in told.compressors), None)
-        message = f"`unsquashfs` of {told.node} reads no image compressed by {said}"
+        better = next((name for name in SQUASH if name in reads), None)
+        message = f"{told.node} reads no image compressed by {said}"
         advice = f'`compressor = "{better}"` is what starts containers quickest of what it reads' if better else None
         finding = Diagnostic("cluster-differs", message, subject.place(*key), help=advice)
         yield Entry(key, said, here, "differs", better, finding)
 
 
-def images(subject: Subject) -> Iterator[Entry]:
-    """What image files are compressed by: enroot unpacks them by `unsquashfs`, Apptainer has the kernel mount them, or
-    does as enroot.
+def _reads(told: Told, subject: Subject) -> tuple[str, ...]:
+    """Compressors of the image files that a node reads: enroot unpacks them by `unsquashfs`, Apptainer has the kernel
+    mount them, or does as enroot.
     """
-    runtime, named = subject.site.cluster.runtime, dict(_named(subject))
+    runtime = subject.site.cluster.runtime
+    more = told.kernel if runtime == "apptainer" else ()
+    return () if runtime == "none" else tuple(dict.fromkeys((*told.compressors, *more)))
+
+
+def images(subject: Subject) -> Iterator[Entry]:
+    """What image files are compressed by."""
+    named = dict(_named(subject))
     for told in _told(subject):
-        reads = told.compressors if runtime == "pyxis" else (*told.compressors, *told.kernel)
+        reads = _reads(told, subject)
         for path, compressor in subject.survey.images.items():
-            if runtime == "none" or not reads or compressor in reads:
+            if not reads or compressor in reads:
                 continue
             state = f"is compressed by {compressor}, which {told.node} does not read"
-            advice = f"make it anew: {', '.join(dict.fromkeys(reads))} are read there"
+            advice = f"make it anew: {', '.join(reads)} are read there"
             for key in named.get(path, ()):
                 yield from _lacking(subject, key, path, state, advice)
 

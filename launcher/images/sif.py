@@ -6,6 +6,11 @@ has not cached it; a reference with a tag and a digest is refused, so the digest
 
 from launcher.images.reference import SQUASHFS, Daemon, File, Source, astray
 
+SQUASHING = "APPTAINER_MKSQUASHFS_ARGS"
+"""The variable that has options of `mksquashfs`. It came with 1.4.0: earlier versions pack by gzip all the same, and
+would refuse the option.
+"""
+
 
 def fault(source: Source) -> str | None:
     """Why Apptainer cannot start the image; None where it can."""

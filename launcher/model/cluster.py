@@ -94,7 +94,7 @@ class Store(Table):
     group_readable: bool = Field(default=True, description="whether others may read the files that are made")
     compressor: Literal["zstd", "lz4", "gzip", "lzo", "xz"] = Field(
         default="zstd",
-        description="of `.sqsh` files: zstd starts containers quickest; `unsquashfs` of the nodes must know it",
+        description="of image files: zstd starts containers quickest; `unsquashfs` of the nodes must know it",
     )
     work: Literal["login", "slurm"] = Field(
         default="login", description="where image files are made: on this machine, or on a node in a small job"

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from launcher.images.importing import SQUASH
+from launcher.images.sif import SQUASHING
 from launcher.model import sitepath
 from launcher.model.cluster import Cluster
 from launcher.model.job import Role
@@ -46,11 +47,11 @@ cat /proc/self/environ >"${0%/*}/../$1"
     File(
         _UNPACKED,
         text="""\
-# _unpacked.sh PARENT NAME IMAGE OUT MOUNTS ARGUMENTS WORDS...: unpacks IMAGE into PARENT/NAME, runs WORDS, which enter
+# _unpacked.sh PARENT NAME IMAGE OUT MOUNTS WORDS...: unpacks IMAGE into PARENT/NAME, runs WORDS, which enter
 # it, and packs OUT of what they left. MOUNTS are lines, sources and targets by turns. What was written belongs to fake
 # users, so a container removes it.
-parent=$1 name=$2 image=$3 out=$4 mounts=$5 arguments=$6
-shift 6
+parent=$1 name=$2 image=$3 out=$4 mounts=$5
+shift 5
 remove() {
     apptainer --quiet exec --no-home --cleanenv --pwd=/ --fakeroot "--bind=$parent:/mnt" "$image" rm -rf "/mnt/$name"
 }
@@ -73,7 +74,7 @@ if apptainer --quiet build --sandbox "$parent/$name/root" "$image"; then
     status=$?
 fi
 if [ "$status" = 0 ]; then
-    apptainer --quiet build --force --fakeroot "--mksquashfs-args=$arguments" "$out" "$parent/$name/root"
+    apptainer --quiet build --force --fakeroot "$out" "$parent/$name/root"
     status=$?
 fi
 remove
@@ -109,7 +110,8 @@ def child(baking: Baking, cluster: Cluster, known: Mapping[str, str], before: tu
     step = _step(baking)
     if cluster.runtime == "apptainer":
         words = (*(("--",) if before else ()), *_apptainer(baking, step, cluster))
-        variables, prefix = apptainer.variables(step, cluster), apptainer.PREFIX
+        variables = {**apptainer.variables(step, cluster), SQUASHING: _squash(cluster)}
+        prefix = apptainer.PREFIX
         step = replace(step, env_from=tuple(dict.fromkeys((*step.env_from, *cluster.inherit))))
     else:
         own = (*pyxis.container(step, cluster), f"--container-save={baking.out}")
@@ -187,5 +189,5 @@ def _apptainer(baking: Baking, step: Step, cluster: Cluster) -> tuple[str, ...]:
     mounts = "".join(f"{path}\n" for pair in pairs for path in pair)
     own = apptainer.apptainer(replace(step, writable=False), cluster)
     root = (*own[:-1], "--fakeroot", "--writable", f"{parent}/{name}/root")
-    script = ("sh", f"{baking.folder}/{_UNPACKED}", parent, name, baking.base, baking.out, mounts, _squash(cluster))
+    script = ("sh", f"{baking.folder}/{_UNPACKED}", parent, name, baking.base, baking.out, mounts)
     return (*script, *root, *apptainer.inside(step))

@@ -109,6 +109,7 @@ def told(**more: Any) -> Survey:
         ("store.compressor", {}, "noted", None),
         ("store.compressor", {"store": {"path": "/s"}}, "differs", "lz4"),
         ("store.compressor", {"store": {"path": "/s", "compressor": "gzip"}}, "same", None),
+        ("store.compressor", {"runtime": "apptainer", "store": {"path": "/s", "compressor": "xz"}}, "differs", "lz4"),
         ("store.compressor", {"store": {"path": "/s", "compressor": "xz"}}, "differs", "lz4"),
         ("runs", {"runs": "/r"}, "same", None),
         ("store.path", {"store": {"path": "/s"}}, "same", None),

@@ -27,7 +27,7 @@ _LAST = 12
 _LOGINS = "logins.json"
 
 
-def build(world: World, order: Order, base: Base, transport: Transport, place: Path) -> Path:
+def build(world: World, order: Order, base: Base, transport: Transport, place: Path, compressor: str) -> Path:
     """Builds in the folder `place`; the file is in it. `transport` knows who asks which registry, and how.
 
     Raises Failure and OSError.
@@ -48,7 +48,7 @@ def build(world: World, order: Order, base: Base, transport: Transport, place: P
     alone = stages(text) == 1
     words += [] if alone else _told(logins, place)
     words += [f"--build-arg={_quoted(f'{key}={value}')}" for key, value in args.items()]
-    env = {**world.environ, **sif.variables(place), **(_alone(logins) if alone else {})}
+    env = {**world.environ, **sif.variables(place, compressor), **(_alone(logins) if alone else {})}
     # spython takes as long to import as all the rest of a command.
     done = import_module("spython.utils").run_command([*words, str(out), name], capture=True, quiet=True, environ=env)
     if done["return_code"] != 0:

@@ -95,7 +95,7 @@ class Maker:
             convert.squash(built, self._order(draft), self.world.environ, lambda number: None)
             return
         sif.arrange(built.layout, built.documents)
-        sif.build(self.world, built.layout, draft.part)
+        sif.build(self.world, built.layout, draft.part, self.compressor)
 
     def _order(self, draft: Draft) -> Order:
         config = draft.remote.config
@@ -124,10 +124,11 @@ class Maker:
     def _sif(self, draft: Draft) -> None:
         sif.arrange(draft.layers, self.registry.documents(draft.wanted, draft.remote))
         if self.job is None:
-            sif.build(self.world, draft.layers, draft.part)
+            sif.build(self.world, draft.layers, draft.part, self.compressor)
             return
         words = sif.words(sif.PROGRAMS[0], draft.layers, draft.part)
-        ran = self.job.run(words, sif.variables(draft.layers), self._telling(draft), draft.lock)
+        env = sif.variables(draft.layers, self.compressor)
+        ran = self.job.run(words, env, self._telling(draft), draft.lock)
         sif.check(ran.exit, ran.out, draft.layers)
 
     def _telling(self, draft: Draft) -> Told:

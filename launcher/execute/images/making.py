@@ -166,7 +166,7 @@ class Making:
         made = []
 
         def build(part: Path) -> None:
-            definitionfile.build(self.world, order, base, transport, work).replace(part)
+            definitionfile.build(self.world, order, base, transport, work, store.maker.compressor).replace(part)
             made.append(part)
 
         path = store.put(order.definition.name, order.mark, origin, build, again=order.fresh)

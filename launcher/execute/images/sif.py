@@ -15,6 +15,8 @@ from pathlib import Path
 from launcher.execute.images.failure import Failure, full, roomless
 from launcher.execute.world import World
 from launcher.images import look, oci
+from launcher.images.importing import SQUASH
+from launcher.images.sif import SQUASHING
 from launcher.run import files
 
 BLOBS = "blobs/sha256"
@@ -32,14 +34,14 @@ def program(world: World) -> str | None:
     return next((name for name in PROGRAMS if shutil.which(name, path=path)), None)
 
 
-def build(world: World, layout: Path, out: Path) -> None:
+def build(world: World, layout: Path, out: Path, compressor: str) -> None:
     """Builds `out` from the image of an OCI layout. Raises Failure and OSError."""
     name = program(world)
     if name is None:
         raise Failure("faulty", "no program here builds SIF files", "install Apptainer, or put it on `PATH`")
     # One that outlives us goes on with a file of its own.
     own = layout / f"{secrets.token_hex(6)}.sif"
-    env = {**world.environ, **variables(layout)}
+    env = {**world.environ, **variables(layout, compressor)}
     # spython takes as long to import as all the rest of a command.
     spython = import_module("spython.utils")
     done = spython.run_command(words(name, layout, own), capture=True, quiet=True, environ=env)
@@ -52,9 +54,10 @@ def words(name: str, layout: Path, out: Path) -> list[str]:
     return [name, "--quiet", "build", "--force", str(out), f"oci:{layout}"]
 
 
-def variables(layout: Path) -> dict[str, str]:
+def variables(layout: Path, compressor: str) -> dict[str, str]:
     """Of its environment."""
-    return {"APPTAINER_TMPDIR": str(layout), "APPTAINER_CACHEDIR": str(layout / "cache")}
+    places = {"APPTAINER_TMPDIR": str(layout), "APPTAINER_CACHEDIR": str(layout / "cache")}
+    return {**places, SQUASHING: SQUASH[compressor]}
 
 
 def check(status: int, said: str, folder: Path) -> None:

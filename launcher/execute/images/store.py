@@ -83,7 +83,7 @@ class Store:
     def place(self, name: str, key: str) -> Path:
         """Where a file of that key is; one of another compressor than most is another, for clusters that share us."""
         packed = self.maker.compressor
-        other = f"-{packed}" if self.maker.suffix == ".sqsh" and packed != USUAL else ""
+        other = f"-{packed}" if packed != USUAL else ""
         return self.folder / f"{name.replace('/', '-')}-{key[:32]}{other}{self.maker.suffix}"
 
     def holds(self, path: Path) -> bool:
@@ -165,6 +165,9 @@ class Store:
     def publish(self, part: Path, path: Path, known: Mapping[str, Any]) -> None:
         """The finished file under its name, once it is whole and on the disk; what is `known` of it is kept with it."""
         header = inspect.file(part).header
+        if path.suffix == ".sif" and header.compressor != self.maker.compressor:
+            which = f"Apptainer heeds `[store] compressor`, {self.maker.compressor}, since 1.4"
+            self.told(f"`{path.name}` is compressed by {header.compressor}: {which}")
         part.chmod(self.mode)
         with ThreadPoolExecutor(1) as pool:
             durable = pool.submit(files.sync, str(part))

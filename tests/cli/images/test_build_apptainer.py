@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from launcher.execute.images import inspect
 from tests.cli.images.project import TOOL, Place, inside, told
 from tests.testbed import bases, image, registry
 from tests.testbed.registry import Served
@@ -90,6 +91,7 @@ def test_built_by_apptainer_as_an_ordinary_user(unprivileged: Place) -> None:
 
     made = built(f"--wheels {wheels}")
     assert inside(made["file"], "cat", "/said").split() == ["tool", "1.0", "a.whl"]
+    assert inspect.file(Path(made["file"])).header.compressor == "zstd"
     labels = json.loads(told("inspect", "--json", made["file"]))["data"]["attributes"]["labels"]
     assert labels["launcher.image.key"] == made["key"]
     assert labels["org.opencontainers.image.description"] == "a tool of ours"

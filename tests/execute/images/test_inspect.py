@@ -115,7 +115,7 @@ def test_a_sif_by_apptainer_where_nothing_else_reads_it(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/apptainer").symlink_to(program)
     world = Real({"PATH": f"{tmp_path}/bin", "HOME": str(tmp_path)})
-    sif.build(Real({**world.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}), layout, tmp_path / "a.sif")
+    sif.build(Real({**world.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}), layout, tmp_path / "a.sif", "lz4")
     found = inspect(world, tmp_path / "a.sif", ("sh",))
     assert (found.shell, found.env) == (None, ("PATH=/opt/x:/bin", "COMMON=ours"))
     told = sif.inspect(world, tmp_path / "a.sif")
