@@ -30,7 +30,7 @@ POLICY = {"default": [{"type": "insecureAcceptAnything"}]}
 @contextmanager
 def docker(folder: Path) -> Iterator[str]:
     """A dockerd that keeps everything in `folder`; its `DOCKER_HOST`."""
-    _need({"dockerd": "docker.io", "runc": "runc"})
+    _need({"dockerd": "docker.io", "runc": "runc", "unshare": "util-linux"})
     (folder / "daemon.json").write_text("{}")
     # A path of a socket has at most 107 characters, and containerd's are deep in the folder for running ones.
     with tempfile.TemporaryDirectory(prefix="d-") as short:
@@ -40,14 +40,12 @@ def docker(folder: Path) -> Iterator[str]:
         words += ["--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
         with _running(words, folder, Path(short), {}):
             yield host
-        _unmount(Path(short))
-    _unmount(folder)
 
 
 @contextmanager
 def podman(folder: Path) -> Iterator[str]:
     """`podman system service` that keeps everything in `folder`; its `DOCKER_HOST`."""
-    _need({"podman": "podman", "runc": "runc"})
+    _need({"podman": "podman", "runc": "runc", "unshare": "util-linux"})
     storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
     texts = {
         "CONTAINERS_CONF": CONTAINERS,
@@ -66,7 +64,6 @@ def podman(folder: Path) -> Iterator[str]:
         words = ["podman", "system", "service", "--time=0", host]
         with _running(words, folder, Path(short), {**environment, "HOME": str(folder / "home")}):
             yield host
-    _unmount(folder)
 
 
 def _need(programs: Mapping[str, str]) -> None:
@@ -79,8 +76,10 @@ def _need(programs: Mapping[str, str]) -> None:
 def _running(words: Sequence[str], folder: Path, short: Path, environment: Mapping[str, str]) -> Iterator[None]:
     env = {"PATH": SYSTEM, "TMPDIR": str(folder), **environment}
     with (folder / "log").open("wb") as log:
+        # What it mounts goes with the last of its processes: a container's own may mount anew once it has ended.
+        alone = ["unshare", "--mount", "--", *words]
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
+            alone, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
         )
         try:
             _await(short / "d.sock", process, folder / "log")
@@ -107,10 +106,3 @@ def _await(path: Path, process: subprocess.Popen[bytes], log: Path) -> None:
                 time.sleep(0.05)
     message = f"the daemon did not start: {log.read_text(errors='replace')[-3000:]}"
     raise RuntimeError(message)
-
-
-def _unmount(folder: Path) -> None:
-    """What a daemon leaves mounted below its folder would keep that from being removed."""
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for path in sorted((each for each in mounts if each.startswith(f"{folder}/")), reverse=True):
-        subprocess.run(["umount", "--lazy", path], check=False, env={"PATH": SYSTEM})
