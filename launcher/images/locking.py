@@ -1,5 +1,6 @@
 """What is locked of an image, how it is written, and what has changed since."""
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from launcher.model.lock import Lock, LockedImage
 from launcher.run.record import record
 
 _HEAD = "# Written by `launch images lock`. What aliases meant, so that runs of the same recipe get the same images.\n"
+
+_BASH = re.compile(r"^#!.*\bbash\b|\[\[ |\b(?:pipefail|source|declare|shopt|mapfile)\b|^\s*\w+\+?=\(", re.MULTILINE)
 
 
 @record
@@ -68,6 +71,11 @@ def locked(entry: Entry, reference: str, image: Image, sha256: str | None = None
         programs=sorted(dict.fromkeys(programs)),
         versions=dict(image.versions),
     )
+
+
+def bashed(text: str) -> bool:
+    """Whether a preamble is written for bash: the `sh` of an image without it may read it otherwise, or not at all."""
+    return _BASH.search(text) is not None
 
 
 def bare(image: LockedImage) -> bool:

@@ -1,8 +1,11 @@
-"""A role started from an image that `launch images build` made of a shipped definition, by the real Docker."""
+"""A role started from an image that `launch images build` made of a shipped definition, by Docker and by podman."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +36,14 @@ def build(site: Site, host: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_router_of_a_run_is_one_that_was_built(contained: Bed, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize("builder", [daemon.docker, pytest.param(daemon.podman, marks=pytest.mark.heavy)])
+def test_the_router_of_a_run_is_one_that_was_built(
+    contained: Bed, tmp_path_factory: pytest.TempPathFactory, builder: Callable[[Path], AbstractContextManager[str]]
+) -> None:
     site = containers.site(contained, "pyxis")
     with (
         registry.registry(tmp_path_factory.mktemp("registry")) as served,
-        daemon.docker(tmp_path_factory.mktemp("docker")) as host,
+        builder(tmp_path_factory.mktemp("daemon")) as host,
     ):
         defined(site, bases.pushed(served, PYTHON))
         told = site.launch("check", site.recipe(RECIPE), status=4).stdout

@@ -11,7 +11,7 @@ from launcher.execute.world import Real
 from launcher.images import locking
 from launcher.model import built
 from launcher.model.lock import Lock
-from launcher.text.advice import option
+from launcher.text.advice import option, typed
 from launcher.text.diagnostic import Refused
 
 
@@ -38,9 +38,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     rows = [(each.alias, each.arch, (each.manifest or f"sha256:{each.sha256}")[:19], each.reference) for each in found]
     if rows:
         terminal.say(table(("alias", "arch", "is", "reference"), rows, color=terminal.color_out))
-    unseen = [f"`{each.alias}`" for each in found if locking.bare(each)]
-    if unseen:
-        told = "a file is looked into, of a registry small images that no shell has made alone"
-        terminal.note(f"no programs and versions known of {', '.join(unseen)}: {told}")
+    bashed = locks.bashed(site)
+    for alias in dict.fromkeys(each.alias for each in found if locking.bare(each) and each.alias in bashed):
+        looked = f"{typed('images ensure', alias, site.option)} makes a file of it, which is looked into"
+        terminal.note(f"`{alias}` is not known to have the `bash` that a preamble is written for: {looked}")
     terminal.note(f"{len(found)} image{'s' * (len(found) != 1)} of cluster `{site.cluster.name}` in `{file}`")
     return 0

@@ -1,7 +1,7 @@
 """`launch.lock`: made, compared, and written under a lock of its own."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -114,6 +114,14 @@ def wanted(
     return found
 
 
+def bashed(site: Site) -> frozenset[str]:
+    """Aliases whose images are to have bash: the cluster's preamble is written for it, or that of a role manifest."""
+    cluster = site.cluster
+    if cluster.setup is not None and locking.bashed(cluster.setup.inline):
+        return frozenset(cluster.images)
+    return frozenset(each.image for each in _manifests() if each.image and locking.bashed(each.setup or ""))
+
+
 def means(site: Site, held: LockedImage) -> bool:
     """Whether an alias of the cluster means what was locked; one that is a definition means what was built."""
     image = site.cluster.images.get(held.alias) if held.cluster == site.cluster.name else None
@@ -199,14 +207,20 @@ def _refused(one: Wanted, answer: Answer) -> Diagnostic:
 
 def _sought() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Programs and packages that role manifests and catalogues know: what is worth recording of an image."""
+    programs, packages = dict.fromkeys(_USUAL), dict[str, None]()
+    for manifest in _manifests():
+        programs.update(dict.fromkeys(manifest.program.needs))
+        packages.update({manifest.program.name: None} if manifest.program.name else {})
+    packages.update(dict.fromkeys(Files().catalogues.programs()))
+    return tuple(sorted(programs)), tuple(sorted(packages))
+
+
+def _manifests() -> Iterator[Manifest]:
+    """Role manifests that can be read."""
     library = Files()
     linking = Linking(library)
-    programs, packages = dict.fromkeys(_USUAL), dict[str, None]()
     for name in library.manifests():
         document = library.manifest(name)
         manifest = linking.read(Manifest, document) if document else None
         if manifest is not None:
-            programs.update(dict.fromkeys(manifest.program.needs))
-            packages.update({manifest.program.name: None} if manifest.program.name else {})
-    packages.update(dict.fromkeys(library.catalogues.programs()))
-    return tuple(sorted(programs)), tuple(sorted(packages))
+            yield manifest

@@ -189,14 +189,22 @@ def test_a_registry_that_does_not_tell_has_no_less(
     assert not (launch.home / "launch.lock").exists()
 
 
-def test_what_is_not_looked_into_is_said(launch: Program, served: Served) -> None:
+def test_bash_that_is_not_known_of(launch: Program, served: Served) -> None:
+    """It is said where a preamble is written for it, and nowhere else."""
     made = oci.image([SHELL], config=ENV, history=("RUN make everything",))
     served.pusher.push("l/made", "1", made)
     site(launch, f"{served.host}/l/made:1")
-    status, _, err = lock(launch, "lock")
-    assert (status, "no programs and versions known of `engine`: a file is looked into" in err) == (0, True)
-    site(launch, f"{served.host}/l/engine:1")
-    assert "no programs" not in lock(launch, "lock")[2]
+    file = launch.home / "site.toml"
+    said = "`engine` is not known to have the `bash` that a preamble is written for: `launch images ensure engine"
+    for setup, known in (("", True), ("export A=b", True), ("[[ -n $A ]]", False)):
+        site(launch, f"{served.host}/l/made:1")
+        file.write_text(file.read_text() + (f"[setup]\ninline = '{setup}'\n" if setup else ""))
+        status, _, err = lock(launch, "lock")
+        assert (status, "`bash`" not in err) == (0, known), err
+    assert said in err
+    site(launch, f"{launch.home}/tiny.sqsh")
+    file.write_text(file.read_text() + "[setup]\ninline = 'source x'\n")
+    assert "`bash`" not in lock(launch, "lock")[2]
 
 
 def test_an_alias_of_any_letters(launch: Program) -> None:
