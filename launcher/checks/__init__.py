@@ -13,6 +13,7 @@ from launcher.checks import (
     options,
     placement,
     ports,
+    preambles,
     runtime,
     slurm,
 )
@@ -56,6 +57,7 @@ _RULES = (
     environment.environment_twice,
     environment.environment_value,
     environment.secret_in_file,
+    preambles.setup_line_ends,
     manifests.unknown_placeholder,
     manifests.benchmark_gated,
     manifests.relative_program,

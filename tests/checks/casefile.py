@@ -2,7 +2,7 @@
 
 A file is one code. Each case begins with the words after `launch check`, then come the files it reads and,
 after a line `---`, the findings in full (none: nothing was found). `@long@` stands for 128 KiB of text, `@latin@`
-for a byte that is not UTF-8.
+for a byte that is not UTF-8, `@cr@` for a carriage return.
 
     === recipe.toml --cluster site.toml
     --- recipe.toml
@@ -29,7 +29,7 @@ from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.report import full
 
 ROOT = Path(__file__).parents[2]
-STAND_INS = {b"@long@": b"x" * 128 * 1024, b"@latin@": b"\xe4"}
+STAND_INS = {b"@long@": b"x" * 128 * 1024, b"@latin@": b"\xe4", b"@cr@": b"\r"}
 
 
 @dataclass(frozen=True)
