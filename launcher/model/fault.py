@@ -144,8 +144,9 @@ def _instead(flag: Flag, item: Any) -> str | None:
         return f'write it in quotes: `{flag.key} = "{item}"`'
     if not isinstance(item, str) or flag.kind not in ("int", "float"):
         return None
-    if re.fullmatch(r"-?[0-9]+" + r"(\.[0-9]+)?" * (flag.kind == "float"), item):
-        return f"write it without quotes: `{flag.key} = {item}`"
+    # TOML takes no zeros in front.
+    if number := re.fullmatch(r"(-?)0*([0-9]+" + r"(?:\.[0-9]+)?" * (flag.kind == "float") + ")", item):
+        return f"write it without quotes: `{flag.key} = {number[1]}{number[2]}`"
     if flag.choices or flag.also or flag.suffixes or flag.arity is not None or flag.joined is not None:
         # What it takes is said already, or is not one number.
         return None

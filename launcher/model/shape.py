@@ -1,5 +1,6 @@
 """Whether a table has the shape its model wants, and what is said of it where not: pydantic finds, we speak."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -132,12 +133,16 @@ def _literal(expected: str, value: object) -> tuple[str, str | None]:
     return f"must be {_listed(names, 'or')}, not {shown}", f"did you mean `{found}`?" if found else None
 
 
+_WHOLE = re.compile(r"0*([0-9]+?)(?:\.0)?")
+"""Text of a whole number; what it holds is without the zeros in front that TOML does not take."""
+
+
 def _rewritten(wanted: str, value: object, name: str) -> str | None:
     """The assignment as it was perhaps meant."""
     if wanted == "string_type" and isinstance(value, (bool, int, float)):
         return f'quote it: `{name} = "{str(value).lower()}"`'
-    if wanted == "int_type" and isinstance(value, (str, float)) and str(value).removesuffix(".0").isdecimal():
-        return f"write `{name} = {str(value).removesuffix('.0')}`"
+    if wanted == "int_type" and isinstance(value, (str, float)) and (number := _WHOLE.fullmatch(str(value))):
+        return f"write `{name} = {number[1]}`"
     if wanted == "bool_type" and str(value).lower() in ("true", "false"):
         return f"write `{name} = {str(value).lower()}`"
     if wanted == "list_type" and isinstance(value, str):

@@ -61,6 +61,12 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         "write `gpus = 4`",
     ),
     (
+        "number with zeros in front",
+        "ports.shift = '0100'",
+        ["wrong-type r.toml:3:15 `shift` must be an integer, not a string"],
+        "write `shift = 100`",
+    ),
+    (
         "float",
         "ports.shift = 1.0",
         ["wrong-type r.toml:3:15 `shift` must be an integer, not a float"],
