@@ -23,7 +23,7 @@ def setup_line_ends(case: Case) -> Iterator[Diagnostic]:
             line = text[: text.index(_END)].count("\n") + 1
             yield Diagnostic(
                 "setup-line-ends",
-                f"line {line} of the preamble ends in a carriage return, which a shell takes for a part of its last word",
+                f"line {line} of the preamble ends in a carriage return, which a shell takes for a part of the word",
                 place,
                 help="write the file with the line ends of Unix: `sed -i 's/\\r$//' FILE`",
             )

@@ -50,6 +50,7 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """`words` as values; words after `--` are `args.rest`. Raises `Usage`."""
         cut = list(words).index("--") if "--" in words else len(words)
+        self._refuse_empty(words[:cut])
         args, unknown = self.parse_known_intermixed_args(list(words[:cut]))
         args.rest = list(words[cut + 1 :])
         if unknown:
@@ -71,6 +72,15 @@ class Parser(argparse.ArgumentParser):
             if re.fullmatch(pattern, message):
                 raise Usage(re.sub(pattern, ours, message), advice=self._hint())
         raise Usage(message, advice=self._hint())
+
+    def _refuse_empty(self, words: Sequence[str]) -> None:
+        # Of a variable that is not set: `down "$RUN"` would mean the only run there is, `--cluster "$S"` the default.
+        valued = {name for action in self._actions if action.nargs != 0 for name in action.option_strings}
+        for before, word in zip(["", *words], words, strict=False):
+            option = before if not word else word.removesuffix("=")
+            if not word or (option != word and option in valued):
+                what = f"the value of `{option}`" if option in valued else "a word of the command line"
+                raise Usage(f"{what} is empty", advice=f"is a variable of the shell not set? {self._hint()}")
 
     def _missing(self, named: Sequence[str]) -> Usage:
         # argparse counts words that may be left out among them.

@@ -71,7 +71,7 @@ WRONG = [
     (("harvest", "envoy", "--help-text", "x"), "a help text does not say its version", ""),
     (("harvest", "trtllm-serve"), "trtllm-serve is not on PyPI", "`trtllm-serve serve --help | launch"),
     (("harvest", "smg", "../1"), "`../1` is no version", "letters, digits"),
-    (("harvest", "smg", "--python", ""), "`--python` names no program", "a path"),
+    (("harvest", "smg", "--python", " "), "`--python` names no program", "a path"),
     (("harvest", "smg", "--python", "'"), "`--python`: no closing quotation", "quote it"),
     (("harvest", "envoy", "1", "--help-text", "absent"), "`absent` cannot be read: no such file or directory", ""),
 ]

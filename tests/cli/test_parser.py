@@ -43,6 +43,10 @@ WRONG = [
         "`--format` does not take `yaml`",
         "one of full, concise, json, github, sarif",
     ),
+    (["check", "x", "--cluster", ""], "the value of `--cluster` is empty", "is a variable of the shell not set?"),
+    (["plan", "x", "--explain="], "the value of `--explain` is empty", "is a variable of the shell not set?"),
+    (["down", ""], "a word of the command line is empty", "is a variable of the shell not set?"),
+    (["images", "matrix", "--json", ""], "a word of the command line is empty", "is a variable of the shell not set?"),
     (["logs", "last", "-n", "many"], "`--lines/-n` does not take `many`", "see `launch logs --help`"),
     (
         ["schema", "recipy"],
@@ -61,6 +65,11 @@ def test_wrong_words(capsys: pytest.CaptureFixture[str], words: list[str], messa
     assert shown.out == ""
     assert f"error[command-line]: {message}" in shown.err
     assert f"help: {advice}" in shown.err
+
+
+def test_what_may_be_empty() -> None:
+    assert parser("up").read(["r", "--set", "name="]).edits == ((False, "name="),)
+    assert parser("exec").read(["last", "worker-0", "--", "printf", ""]).rest == ["printf", ""]
 
 
 def test_options_stand_anywhere() -> None:
