@@ -10,6 +10,7 @@ from launcher.checks import check
 from launcher.checks.audit import audit, here
 from launcher.execute.library import Files
 from launcher.model.catalogue import load
+from launcher.model.cluster import Cluster
 from launcher.model.facts import Answer, Module
 from launcher.model.job import Job
 from launcher.model.link import Request, link
@@ -66,6 +67,14 @@ def test_this_machine_takes_part_as_if_it_had_gpus() -> None:
     assert [step.nodes for step in plan(swapped, own).steps] == [(0,), (1,), (0,)]
     own_shape = made(on=cluster(node={"gpus": 2}), gpus=2, flags={"data-parallel-size": 2})
     assert rehearsed(own_shape, adapters())[0].cluster.node.gpus == 2
+
+
+@pytest.mark.parametrize(
+    ("on", "idle"), [(cluster(), []), (site("x86-apptainer"), ["gpus-idle"])], ids=["here", "cluster"]
+)
+def test_no_gpu_that_was_made_up_is_idle(on: Cluster, idle: list[str]) -> None:
+    found = check(*rehearsed(made(on=on), adapters()))
+    assert [finding.code for finding in found if finding.code == "gpus-idle"] == idle
 
 
 def test_the_simulated_engine_itself_is_left_alone() -> None:
