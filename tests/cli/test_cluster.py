@@ -56,6 +56,8 @@ def test_a_file_is_begun_on_a_machine_without_slurm(launch: Program) -> None:
     assert "what Slurm would tell is left open" in done.stderr
     data = tomllib.loads(path.read_text())
     assert (data["name"], data["runtime"]) == ("site", "none")
+    # What starts containers was not told.
+    assert "next: fill in `runtime` and `[images]`, then `launch cluster doctor site`" in done.stderr
     again = launch("cluster", "init", "site")
     assert again.returncode == 2
     assert "there is a cluster `site` already" in again.stderr

@@ -36,7 +36,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.say(str(path))
     if silence:
         terminal.note(silence)
-    terminal.note(f"next: fill in `[images]`, then `launch cluster doctor {args.name}`")
+    # Where nobody told of containers there may be some all the same.
+    todo = "`[images]`" if newcluster.runtime(told) != "none" else "`runtime` and `[images]`"
+    terminal.note(f"next: fill in {todo}, then `launch cluster doctor {args.name}`")
     return 0
 
 
