@@ -271,4 +271,8 @@ def _syntax(facts: Facts, text: str, place: Place) -> Iterator[Finding]:
     if answer is None:
         yield Syntax(text)
     elif not answer.yes:
-        yield Diagnostic("setup-syntax", f"bash cannot parse the preamble: {answer.text}", place)
+        message, help_ = (
+            f"bash cannot parse the preamble: {answer.text}",
+            "its lines are counted from the preamble's own",
+        )
+        yield Diagnostic("setup-syntax", message, place, help=help_)

@@ -8,6 +8,7 @@ from launcher.checks.flagnames import Hint, meant
 from launcher.model.catalogue import Catalogue
 from launcher.model.given import spoken
 from launcher.model.job import Role
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 
 
@@ -38,7 +39,7 @@ def unknown_flag(case: Case) -> Iterator[Diagnostic]:
                 role.place(table, key, part="key"),
                 severity(role, catalogue),
                 notes=(*hint.notes, *drift(role, catalogue)),
-                help=hint.help,
+                help=hint.help or f"{shown(catalogue)} lists its flags",
                 rename=None if drift(role, catalogue) else hint.rename,
             )
 
@@ -206,8 +207,15 @@ def catalogue_missing(case: Case) -> Iterator[Diagnostic]:
             f"there is no flag catalogue of {wanted}: its flags are {checked}",
             role.place(*key),
             Severity.WARNING,
-            help=None if role.version else "say `version` in the role, or `versions` of the image alias",
+            help=f"{typed('flags harvest', program, role.version)} makes one"
+            if role.version
+            else "say `version` in the role, or `versions` of the image alias",
         )
+
+
+def shown(catalogue: Catalogue, *part: str) -> str:
+    """The command that shows the flags of the catalogue, or those that have `part` in their names."""
+    return typed("flags show", f"{catalogue.program}@{catalogue.version}", *part)
 
 
 def without(advice: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from launcher.checks.case import Case
-from launcher.checks.flags import drift, owner, severity
+from launcher.checks.flags import drift, owner, severity, shown
 from launcher.model.catalogue import Fault, Flag, faults, guess
 from launcher.model.given import spoken
 from launcher.model.job import Role
@@ -43,8 +43,12 @@ def flag_value(case: Case) -> Iterator[Diagnostic]:
                     place,
                     severity(role, role.catalogue) if fault.sure else Severity.WARNING,
                     notes=() if not fault.sure else drift(role, role.catalogue),
-                    help=_chosen(case, fault) or written(fault.help, place),
+                    help=_chosen(case, fault) or written(fault.help, place) or _taken(role, flag),
                 )
+
+
+def _taken(role: Role, flag: Flag) -> str | None:
+    return f"{shown(role.catalogue, flag.key.partition('.')[0])} says what it takes" if role.catalogue else None
 
 
 def _meant(role: Role, key: str, value: FlagValue) -> Flag | None:

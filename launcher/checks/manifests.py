@@ -98,4 +98,5 @@ def image_unusable(case: Case) -> Iterator[Diagnostic]:
         try:
             use(role.reference, case.job.cluster)
         except ValueError as error:
-            yield Diagnostic("image-unusable", str(error), role.place("reference"), exit=4)
+            help_ = f"`launch explain image-unusable` shows what {case.job.cluster.runtime} takes"
+            yield Diagnostic("image-unusable", str(error), role.place("reference"), help=help_, exit=4)

@@ -125,7 +125,7 @@ def option_value(case: Case) -> Iterator[Diagnostic]:
         if flag is None or key in OWNED[program]:
             continue
         yield from (
-            Diagnostic("option-value", f"`{key}` {phrase}", place, help=advice)
+            Diagnostic("option-value", f"`{key}` {phrase}", place, help=advice or f"`man {program}` says what it takes")
             for phrase, advice in _faults(flag, value)
         )
 

@@ -49,10 +49,19 @@ def told(run: Run, terminal: Terminal, kind: Runs) -> int:
 def finding(run: Run, found: Status, code: str) -> Diagnostic:
     """The outcome as a finding without a place in a document."""
     # Whoever would have ended its processes was killed.
-    advice = f"`launch down {run.name}` ends what of it lives on" if found.state == LOST else found.hint
+    advice = (
+        f"`launch down {run.name}` ends what of it lives on" if found.state == LOST else found.hint or _advice(found)
+    )
     return Diagnostic(
         code, found.cause or found.state, None, notes=tuple(_notes(run, found)), help=advice, exit=found.exit or 1
     )
+
+
+def _advice(found: Status) -> str | None:
+    """What to do where nothing that was said is known."""
+    if found.state == EXPIRED:
+        return "`[ready] timeout` of the recipe, or `--timeout`, gives it longer; what it waits for tells why"
+    return "`[slurm] time` of the recipe gives it longer" if found.state == TIMEOUT else None
 
 
 def _notes(run: Run, found: Status) -> Iterator[str]:

@@ -212,4 +212,5 @@ def read(name: str) -> str:
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise Usage(f"`{name}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+        message = f"`{name}` cannot be read: {(error.strerror or str(error)).lower()}"
+        raise Usage(message, advice="name a file with what `--help` printed, or `-` for stdin") from error

@@ -27,6 +27,9 @@ _ADVICE: Mapping[int, str] = {
 }
 """What to do where this machine gives no more of something."""
 
+_MOST = 12
+"""Words that are listed where none is near."""
+
 
 class Usage(Exception):
     """The command line is wrong: `word` was given, one of `known` was wanted; else `advice` says what to do."""
@@ -117,7 +120,8 @@ def _diagnose(terminal: Terminal, code: str, message: str, **more: Any) -> int:
 
 def _usage(error: Usage, terminal: Terminal) -> int:
     nearest = import_module("launcher.text.suggest").nearest(error.word, error.known) if error.word else None
-    advice = f"did you mean `{nearest}`?" if nearest else error.advice
+    listed = ", ".join(f"`{word}`" for word in sorted(error.known)[:_MOST])
+    advice = f"did you mean `{nearest}`?" if nearest else error.advice or (f"there are {listed}" if listed else None)
     return _diagnose(terminal, "command-line", error.message, exit=2, help=advice)
 
 

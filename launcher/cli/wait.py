@@ -37,6 +37,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         waited = world.monotonic() - began
         if limit is not None and waited > limit:
             what = "has not ended" if args.ended else "is not ready"
-            raise Failed("wait-expired", f"`{found.name}` {what} after {limit:g} s; it goes on", None, status=6)
+            message, advice = f"`{found.name}` {what} after {limit:g} s; it goes on", "`--timeout` waits longer"
+            raise Failed("wait-expired", message, advice, status=6)
         terminal.status(f"waiting for {found.name} ({waited:.0f} s)")
         world.pause(_PAUSE)

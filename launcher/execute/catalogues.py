@@ -10,6 +10,7 @@ from launcher.execute.folder import NAME, age, exists, folders, names
 from launcher.model.catalogue import Catalogue, load
 from launcher.model.kin import Kin, Names
 from launcher.run.record import mutable
+from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
 
@@ -72,7 +73,8 @@ class Catalogues:
                 self._kept[path] = self._whole(path, load(reading.document_text(path, shown)))
             except ValueError as error:
                 message = f"`{shown}` is no flag catalogue: {error}"
-                raise Refused([Diagnostic("catalogue-broken", message, None)]) from None
+                help_ = f"{typed('flags harvest', path.parent.name, path.stem)} makes it anew"
+                raise Refused([Diagnostic("catalogue-broken", message, None, help=help_)]) from None
         return self._kept[path]
 
     def _whole(self, path: Path, found: Catalogue) -> Catalogue:
@@ -88,5 +90,6 @@ def _names_of(document: Document) -> Names:
     strange = document.data.keys() - known - {"schema"}
     if strange:
         message = f"`{document.name}` has a table that nothing reads: {', '.join(sorted(strange))}"
-        raise Refused([Diagnostic("catalogue-broken", message, None)])
+        help_ = f"it may have {', '.join(f'`{name}`' for name in sorted(known))}"
+        raise Refused([Diagnostic("catalogue-broken", message, None, help=help_)])
     return Names(**{key: value for key, value in document.data.items() if key in known})

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.execute.folder import every, exists
+from launcher.execute.reading import unreadable
 from launcher.model.definition import FILE
 from launcher.model.library import Folder
-from launcher.text.diagnostic import Diagnostic, Refused
+from launcher.text.diagnostic import Refused
 from launcher.text.document import Document
 
 
@@ -41,8 +42,7 @@ class Definitions:
         try:
             return Folder(name, document, tuple((each, _digest(path / each)) for each in files(path)))
         except OSError as error:
-            message = f"`{self.shown(path)}` cannot be read: {(error.strerror or str(error)).lower()}"
-            raise Refused([Diagnostic("file-unreadable", message, None, exit=2)]) from error
+            raise Refused([unreadable(self.shown(path), error)]) from error
 
 
 def files(folder: Path) -> Iterator[str]:

@@ -250,7 +250,8 @@ class Files:
             return self._document(path, self._shown(path))
         found = nearest(name, names(self._shipped / "recipes"))
         own = f"`./{name}.toml`" if NAME.fullmatch(name) else "`./my.toml`"
-        help_ = f"did you mean `{found}`?" if found else f"a recipe of your own is named by its file: {own}"
+        otherwise = f"a recipe of your own is named by its file: {own}; `launch config ls` lists those that are shipped"
+        help_ = f"did you mean `{found}`?" if found else otherwise
         raise Refused([Diagnostic("file-absent", f"no shipped recipe is named `{name}`", None, help=help_, exit=2)])
 
     def _located(self, name: str, beside: Document | None) -> tuple[Path, str]:
@@ -267,8 +268,7 @@ class Files:
             try:
                 document = parse("<stdin>", content.decode("utf-8"))
             except UnicodeDecodeError as error:
-                message = f"`<stdin>` is not UTF-8 at byte {error.start}"
-                raise Refused([Diagnostic("not-utf-8", message, None)]) from None
+                raise Refused([reading.not_utf8("<stdin>", error)]) from None
             self._documents[place], self._homes[document] = document, self._directory
         return self._documents[place]
 

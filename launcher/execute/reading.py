@@ -11,6 +11,9 @@ from launcher.text.limits import BYTES
 from launcher.text.suggest import nearest
 
 _OTHERWISE = {"it is a pipe": "pipe it in and name it `-`", "it is a directory": "name a file in it"}
+_MOST = 6
+"""Names of files in a help line."""
+
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
@@ -59,13 +62,34 @@ def document_text(path: Path, name: str, recipes: Callable[[], Sequence[str]] = 
     try:
         return text(path)
     except FileNotFoundError:
-        stem = path.name.removesuffix(".toml")
-        help_ = _near(path, name) or (f"`{stem}` alone is the shipped recipe" if stem in recipes() else None)
+        help_ = _near(path, name) or _shipped(path, recipes()) or _there(path, name)
         raise Refused([Diagnostic("file-absent", f"`{name}` does not exist", None, help=help_, exit=2)]) from None
     except OSError as error:
-        raise Refused([_unreadable(name, error)]) from None
+        raise Refused([unreadable(name, error)]) from None
     except UnicodeDecodeError as error:
-        raise Refused([Diagnostic("not-utf-8", f"`{name}` is not UTF-8 at byte {error.start}", None)]) from None
+        raise Refused([not_utf8(name, error)]) from None
+
+
+def not_utf8(name: str, error: UnicodeDecodeError) -> Diagnostic:
+    """The finding for a document whose bytes are no text."""
+    return Diagnostic("not-utf-8", f"`{name}` is not UTF-8 at byte {error.start}", None, help="save it as UTF-8")
+
+
+def _shipped(path: Path, recipes: Sequence[str]) -> str | None:
+    stem = path.name.removesuffix(".toml")
+    found = stem if stem in recipes else nearest(stem, recipes)
+    return f"`{found}` alone is the shipped recipe" if found else None
+
+
+def _there(path: Path, name: str) -> str:
+    """A help line with what there is instead."""
+    suffix = path.suffix or ".toml"
+    try:
+        found = sorted(other.name for other in path.parent.iterdir() if other.suffix == suffix)
+    except OSError:
+        return f"there is no folder `{name.removesuffix(path.name).rstrip('/')}`"
+    named = ", ".join(f"`{each}`" for each in found[:_MOST]) + " …" * (len(found) > _MOST)
+    return f"its folder has {named or f'no `{suffix}` file'}"
 
 
 def _near(path: Path, name: str) -> str | None:
@@ -77,10 +101,13 @@ def _near(path: Path, name: str) -> str | None:
     return f"did you mean `{name.removesuffix(path.name)}{found}`?" if found else None
 
 
-def _unreadable(name: str, error: OSError) -> Diagnostic:
+def unreadable(name: str, error: OSError) -> Diagnostic:
+    """The finding for a file that cannot be read."""
     if error.errno == errno.EFBIG:
-        return Diagnostic("input-too-large", f"`{name}` cannot be read: {error.strerror}", None)
-    help_ = _OTHERWISE.get(error.strerror or "")
+        help_ = "is it the file that was meant? What is long may stand in a file of its own (`setup_file`)"
+        return Diagnostic("input-too-large", f"`{name}` cannot be read: {error.strerror}", None, help=help_)
+    shut = "`ls -l` shows who may read it" if isinstance(error, PermissionError) else "name another file"
+    help_ = _OTHERWISE.get(error.strerror or "", shut)
     reason = error.strerror or str(error)
     return Diagnostic("file-unreadable", f"`{name}` cannot be read: {_lower(reason)}", None, help=help_, exit=2)
 

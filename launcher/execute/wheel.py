@@ -18,6 +18,7 @@ from pathlib import Path
 from launcher.text.diagnostic import Diagnostic, Refused
 
 _WHEEL = re.compile(r"[^-/]+-[^-/]+(-[^-/]+){3,4}\.whl")
+_HOMELESS = "neither `XDG_CACHE_HOME` nor `HOME` is a directory"
 PYTHON = "3.12"
 """Whose wheels are taken where there is one for each Python; only their source is read."""
 
@@ -29,7 +30,7 @@ def cache(environment: Mapping[str, str] = os.environ) -> Path:
         return Path(own) / "launch" / "sources"
     if home.startswith("/"):
         return Path(home) / ".cache" / "launch" / "sources"
-    raise Refused([Diagnostic("harvest-failed", "neither `XDG_CACHE_HOME` nor `HOME` is a directory", None, exit=1)])
+    raise Refused([Diagnostic("harvest-failed", _HOMELESS, None, help="set one of them", exit=1)])
 
 
 def unpacked(distribution: str, version: str | None, folder: Path, *, whole: bool = False) -> Path:
@@ -58,7 +59,8 @@ def extracted(wheel: Path, folder: Path, *, whole: bool = False) -> Path:
     """
     if not (_WHEEL.fullmatch(wheel.name) and zipfile.is_zipfile(wheel)):
         state = "is no wheel" if wheel.exists() else "does not exist"
-        raise Refused([Diagnostic("harvest-failed", f"`{wheel}` {state}", None, exit=1)])
+        help_ = "name a `.whl` file, or the folder that one was unpacked to"
+        raise Refused([Diagnostic("harvest-failed", f"`{wheel}` {state}", None, help=help_, exit=1)])
     kept = folder / _name(*wheel.name.split("-")[:2], whole=whole)
     if kept.is_dir():
         return kept

@@ -147,7 +147,7 @@ def _instead(flag: Flag, item: Any) -> str | None:
     # TOML takes no zeros in front.
     if number := re.fullmatch(r"(-?)0*([0-9]+" + r"(?:\.[0-9]+)?" * (flag.kind == "float") + ")", item):
         return f"write it without quotes: `{flag.key} = {number[1]}{number[2]}`"
-    if flag.choices or flag.also or flag.suffixes or flag.arity is not None or flag.joined is not None:
+    if flag.choices or flag.arity is not None or flag.joined is not None:
         # What it takes is said already, or is not one number.
         return None
     known = flag.default if isinstance(flag.default, int | float) else "…"

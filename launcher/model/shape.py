@@ -41,16 +41,17 @@ _SYNONYMS: Mapping[str, str] = {
 }
 """What a key is called elsewhere, and here."""
 
-_TYPES: Mapping[str, str] = {
-    "string_type": "a string",
-    "int_type": "an integer",
-    "bool_type": "`true` or `false`",
-    "float_type": "a number",
-    "list_type": "an array",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "string_type": ("a string", '"…"'),
+    "int_type": ("an integer", "1"),
+    "bool_type": ("`true` or `false`", "true"),
+    "float_type": ("a number", "1.0"),
+    "list_type": ("an array", "[…]"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), ("a table", "{ … }")),
 }
+"""What is wanted, and how it is written."""
+
+_BOUNDS = {"ge": "{} or more", "gt": "more than {}", "le": "{} or less"}
 
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("at least", "ge"),
@@ -73,13 +74,13 @@ def read(
 def _diagnose(model: type[Table], error: ErrorDetails, where: Where, suggestions: Suggestions) -> Diagnostic:
     path: KeyPath = error["loc"]
     if path and path[-1] == "[key]":
-        return _wrong(error, path[:-1], where(path[:-1], "key"), ())
+        return _wrong(model, error, path[:-1], where(path[:-1], "key"), ())
     if error["type"] == "extra_forbidden":
         return _unknown(model, path, where, suggestions)
     if error["type"] == "missing":
         return _missing(model, path, where)
     described = purpose(model, path)
-    return _wrong(error, path, where(path, "value"), (described,) if described else ())
+    return _wrong(model, error, path, where(path, "value"), (described,) if described else ())
 
 
 def _unknown(model: type[Table], path: KeyPath, where: Where, suggestions: Suggestions) -> Diagnostic:
@@ -106,31 +107,52 @@ def _missing(model: type[Table], path: KeyPath, where: Where) -> Diagnostic:
     )
 
 
-def _wrong(error: ErrorDetails, path: KeyPath, place: Place, notes: tuple[str, ...]) -> Diagnostic:
+def _wrong(model: type[Table], error: ErrorDetails, path: KeyPath, place: Place, notes: tuple[str, ...]) -> Diagnostic:
     value, context, name = error["input"], error.get("ctx", {}), dotted(path[-2:] if _item(path) else path[-1:])
     code, help_ = "wrong-value", None
     if error["type"] in _TYPES:
-        code = "wrong-type"
-        phrase = f"must be {_TYPES[error['type']]}, not {kind(value)}"
-        help_ = _rewritten(error["type"], value, name)
+        code, (wanted, form) = "wrong-type", _TYPES[error["type"]]
+        phrase = f"must be {wanted}, not {kind(value)}"
+        help_ = _rewritten(error["type"], value, name) or f"write `{name} = {form}`"
     elif error["type"] == SAID:
         phrase, help_ = context["phrase"], context["help"] or None
     elif error["type"] in _LIMITS:
         words, bound = _LIMITS[error["type"]]
-        phrase = f"must be {words} {context[bound]}, not {value}"
+        phrase, help_ = f"must be {words} {context[bound]}, not {value}", _within(model, path)
     elif error["type"] == "literal_error":
-        phrase, help_ = _literal(context["expected"], value)
+        phrase, help_ = _literal(context["expected"], value, name)
     else:
         phrase = "must not be empty" if error["type"] == "string_too_short" else f"cannot be {kind(value)} like this"
     return Diagnostic(code, f"`{name}` {phrase}", place, notes=notes, help=help_)
 
 
-def _literal(expected: str, value: object) -> tuple[str, str | None]:
+def _literal(expected: str, value: object, name: str) -> tuple[str, str]:
     """Pydantic lists what it expects as `'a', 'b' or 'c'`."""
-    names = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+    words = expected.replace(" or ", ", ").split(", ")
+    names = [word.strip("'") for word in words]
     shown = f"`{value}`" if isinstance(value, (str, int)) and not isinstance(value, bool) else kind(value)
     found = nearest(value, names) if isinstance(value, str) else None
-    return f"must be {_listed(names, 'or')}, not {shown}", f"did you mean `{found}`?" if found else None
+    first = words[0].replace("'", '"')
+    help_ = (
+        f"did you mean `{found}`?" if found else f"write `{name} = {first}`{', or another of them' * (len(words) > 1)}"
+    )
+    return f"must be {_listed(names, 'or')}, not {shown}", help_
+
+
+def _within(model: type[Table], path: KeyPath) -> str:
+    """What the numbers are between which the one at `path` has to be."""
+    marks = [*_marks(_annotation(model, path)[0])]
+    bounds = {key: getattr(mark, key) for key in _BOUNDS for mark in marks if hasattr(mark, key)}
+    if "ge" in bounds and "le" in bounds:
+        return f"use {bounds['ge']} to {bounds['le']}"
+    return f"use {' and '.join(_BOUNDS[key].format(bound) for key, bound in bounds.items())}"
+
+
+def _marks(annotation: Any) -> Iterator[Any]:
+    """What is said of a type beside it, as pydantic and `annotated_types` have it."""
+    for each in get_args(annotation):
+        yield from getattr(each, "metadata", (each,))
+        yield from _marks(each)
 
 
 _WHOLE = re.compile(r"0*([0-9]+?)(?:\.0)?")
@@ -219,7 +241,8 @@ def _steps(annotation: Any, part: str | int) -> Iterator[tuple[Any, str]]:
         if isinstance(option, type) and issubclass(option, Table):
             for name, field in option.model_fields.items():
                 if (field.alias or name) == part:
-                    yield field.annotation, field.description or ""
+                    # pydantic takes what is said beside a type off it; `None`, since something has to be said.
+                    yield Annotated[field.annotation, *field.metadata, None], field.description or ""
         elif get_origin(option) in (dict, list):
             yield get_args(option)[-1], ""
 

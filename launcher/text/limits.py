@@ -11,6 +11,7 @@ BRACKETS = 64
 PARTS = 32
 DIGITS = 4300  # Python's own limit (`sys.int_info.default_max_str_digits`, since 3.11)
 FINDINGS = 20  # that are told of one text; it is refused anyhow
+SHALLOW = "nothing that is read here is nested as deep: is it the file that was meant?"
 LEVELS = 128  # of nested tables and lists: headers, dotted keys and brackets together
 
 # Strings and comments come whole, closed or not, so that a bracket or dot in them counts for nothing.
@@ -79,12 +80,13 @@ def _tokens(document: Document) -> Iterator[Diagnostic]:
                     "input-too-large",
                     f"a number has more than {DIGITS} digits",
                     Place(document, offset=token.start(), length=length),
+                    help="nothing takes such a number; a text stands in quotes",
                 )
         dot = first == "."
 
 
 def _deep(message: str, place: Place) -> Diagnostic:
-    return Diagnostic("input-too-deep", message, place)
+    return Diagnostic("input-too-deep", message, place, help=SHALLOW)
 
 
 def _escapes(text: str, place: Place) -> Iterator[Diagnostic]:

@@ -93,7 +93,7 @@ def _refuse(findings: Iterable[Diagnostic]) -> None:
 
 
 def _deep(document: Document) -> Diagnostic:
-    return Diagnostic("input-too-deep", "the text is nested too deep to be read", Place(document))
+    return Diagnostic("input-too-deep", "the text is nested too deep to be read", Place(document), help=limits.SHALLOW)
 
 
 def _keys(draft: Document, walker: Walker) -> list[tuple[str, Range]]:

@@ -82,7 +82,8 @@ def _closing(document: Document, offset: int) -> Diagnostic:
 
 def _unclosed(document: Document, offset: int) -> Diagnostic:
     labels = [Label(Place(document, offset=start), "opened here") for start in _opened(document.text, offset)]
-    return _finding(document, offset, "expected `,` or the closing bracket here", None, 1, *labels[-1:])
+    help_ = "`,` stands between values, and each bracket is closed"
+    return _finding(document, offset, "expected `,` or the closing bracket here", help_, 1, *labels[-1:])
 
 
 def _opened(text: str, offset: int) -> list[int]:

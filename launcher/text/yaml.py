@@ -30,14 +30,18 @@ def parse(name: str, text: str) -> Document:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except RecursionError:
-        raise Refused([_finding(draft, 0, "the text is nested too deep to be read")]) from None
+        raise Refused([_finding(draft, 0, "the text is nested too deep to be read", limits.SHALLOW)]) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Refused([_finding(draft, mark.index if mark else 0, error.problem or "not YAML")]) from None
+        place, help_ = (
+            mark.index if mark else 0,
+            "often an indent, or a text that wants quotes, on this line or the last",
+        )
+        raise Refused([_finding(draft, place, error.problem or "not YAML", help_)]) from None
     except yaml.reader.ReaderError as error:
-        raise Refused([_finding(draft, error.position, "a character that YAML does not take")]) from None
+        raise Refused([_finding(draft, error.position, "a character that YAML does not take", "take it out")]) from None
     if not isinstance(node, MappingNode):
-        raise Refused([_finding(draft, 0, "the file is no mapping (`key: value`)")])
+        raise Refused([_finding(draft, 0, "the file is no mapping", "write `key: value`, a line each")])
     reader = _Reader(draft)
     data = reader.value(node, ())
     _refuse(reader.findings)
@@ -51,8 +55,8 @@ def _refuse(findings: list[Diagnostic]) -> None:
         raise Refused(findings)
 
 
-def _finding(document: Document, offset: int, message: str) -> Diagnostic:
-    return Diagnostic(CODE, message, Place(document, offset=offset))
+def _finding(document: Document, offset: int, message: str, help_: str) -> Diagnostic:
+    return Diagnostic(CODE, message, Place(document, offset=offset), help=help_)
 
 
 class _Reader:
@@ -71,7 +75,7 @@ class _Reader:
         if self._count > NODES or len(path) > limits.LEVELS:
             if not self.findings:
                 message = f"the file has more than {NODES} values, or nests them deeper than {limits.LEVELS}"
-                self.findings.append(_finding(self.draft, node.start_mark.index, message))
+                self.findings.append(_finding(self.draft, node.start_mark.index, message, limits.SHALLOW))
             return None
         if isinstance(node, MappingNode):
             return dict(self._pairs(node, path))
@@ -83,7 +87,9 @@ class _Reader:
         seen: dict[str, Node] = {}
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
-                self.findings.append(_finding(self.draft, key.start_mark.index, "a key is no text"))
+                self.findings.append(
+                    _finding(self.draft, key.start_mark.index, "a key is no text", "write a word, and `:`")
+                )
                 continue
             name = str(key.value)
             here = (key.start_mark.index, key.end_mark.index)

@@ -60,6 +60,7 @@ def test_worker_that_fails_by_itself(deployment: Deployment, flags: tuple[str, .
     assert up.returncode == status
     # Either worker may be the first to die.
     assert cause in up.stderr or cause.replace("worker-0", "worker-1") in up.stderr
+    assert ("help: `[ready] timeout` of the recipe, or `--timeout`, gives it longer" in up.stderr) is (status == 6)
     assert up.stdout == ""
     assert deployment.left() == []
     assert deployment.outcome()["exit"] == status

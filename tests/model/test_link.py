@@ -178,7 +178,7 @@ COMMAND = [
     (
         Request("r.toml", sets=("roles.worker.gpus=many",)),
         "wrong-type --set:1:19 `gpus` must be an integer, not a string",
-        None,
+        "write `gpus = 1`",
         3,
     ),
     (

@@ -80,7 +80,7 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         "boolean as a number",
         "ports.public = true",
         ["wrong-type r.toml:3:16 `public` must be an integer, not a boolean"],
-        None,
+        "write `public = 1`",
     ),
     (
         "string for a list",
@@ -104,13 +104,13 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
         "scalar for a table",
         "ready = '45m'",
         ["wrong-type r.toml:3:9 `ready` must be a table, not a string"],
-        None,
+        "write `ready = { … }`",
     ),
     (
         "list for a table",
         "[[roles]]\nmanifest = 'engine'",
         ["wrong-type r.toml:3:1 `roles` must be a table, not an array"],
-        None,
+        "write `roles = { … }`",
     ),
     (
         "out of range",
@@ -119,7 +119,7 @@ BAD: list[tuple[str, str, list[str], str | None]] = [
             "wrong-value r.toml:3:20 `public` must be at most 65535, not 70000",
             "wrong-value r.toml:3:35 `shift` must be at least 0, not -1",
         ],
-        None,
+        "use 1 to 65535",
     ),
     (
         "no duration",

@@ -55,7 +55,8 @@ def _limit(args: argparse.Namespace, cluster: Cluster) -> float:
 def _docker(args: argparse.Namespace, site: Site, terminal: Terminal) -> Any:
     """What bakes by Docker, whose client takes long to import. Raises Usage and Failure."""
     if args.push is None or args.how not in (None, "docker"):
-        raise Usage("Docker pushes what it bakes: `--with docker` and `--push REPOSITORY` go together")
+        message = "Docker pushes what it bakes: `--with docker` and `--push REPOSITORY` go together"
+        raise Usage(message, advice="`--push ghcr.io/me/baked`, or leave both out: a small job on a compute node bakes")
     try:
         goal = parse(args.push)
     except ValueError as error:

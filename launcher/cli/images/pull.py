@@ -61,7 +61,7 @@ def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, 
         elif args.alias and site.cluster.images[alias].build:
             raise storing.definition(alias, site)
         elif args.alias:
-            raise Usage(f"`{alias}` is no image of a registry: `{text}`")
+            raise Usage(f"`{alias}` is no image of a registry: `{text}`", advice="only images of registries are pulled")
     return found
 
 

@@ -42,7 +42,10 @@ def store(args: argparse.Namespace, found: Site, terminal: Terminal) -> Store:
     try:
         folder = Path(args.store or sitepath.expand(own.path if own else "", account.known(world.environ)))
     except KeyError as error:
-        raise Usage(f"`[store] path` names ${error.args[0]}, which is not set") from error
+        name = error.args[0]
+        raise Usage(
+            f"`[store] path` names ${name}, which is not set", advice=f"set ${name}, or `--store FOLDER`"
+        ) from error
     mode = 0o644 if own is None or own.group_readable else 0o600
     registry = answers.registry(frozenset(found.cluster.plain_http))
     by = " ".join(filter(None, (found.option, option("store", args.store or ""))))
@@ -91,7 +94,7 @@ def meant(word: str, found: Site, arch: str | None) -> Reference:
     try:
         source = reference.parse(text or word)
     except ValueError as error:
-        raise Usage(str(error)) from error
+        raise Usage(str(error), advice="`docker.io/library/python:3.12`, or an alias of the cluster") from error
     if not isinstance(source, Reference):
         raise Usage(f"`{source}` is no image of a registry", advice="a file is made from a registry's image")
     return source

@@ -1,9 +1,10 @@
 """Whether a definition can be built by the builder that is to, found out before anything is asked or built."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
+from launcher.execute.reading import not_utf8, unreadable
 from launcher.images import containerfile, deffile
 from launcher.images.containerfile import Instruction
 from launcher.images.reference import parse
@@ -73,12 +74,9 @@ def _text(folder: Path, name: str = CONTAINERFILE) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(list(_unreadable(path, error))) from error
-
-
-def _unreadable(path: Path, error: OSError | UnicodeDecodeError) -> Iterator[Diagnostic]:
-    why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else (error.strerror or str(error)).lower()
-    yield Diagnostic("file-unreadable", f"`{path}` cannot be read: {why}", None, exit=2)
+        shown = str(path)
+        found = not_utf8(shown, error) if isinstance(error, UnicodeDecodeError) else unreadable(shown, error)
+        raise Refused([found]) from error
 
 
 def _place(path: Path, text: str, found: Instruction) -> Place:

@@ -169,7 +169,8 @@ def asked(
             continue
         if one.arch and arch != one.arch:
             message = f"the image `{one.alias}` is for {arch}, and the nodes are {one.arch}"
-            findings.append(Diagnostic("image-of-other-nodes", message, one.place, exit=4))
+            help_ = f"name one for {one.arch}, or correct `arch` of the cluster file"
+            findings.append(Diagnostic("image-of-other-nodes", message, one.place, help=help_, exit=4))
             continue
         # Of a file that nodes alone see, size and architecture are what is known.
         file = one.question.path if isinstance(one.question, Header) and one.question.compute is None else None

@@ -79,14 +79,16 @@ def _keys(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Di
             )
         elif value.lower() not in ("", "true", "false"):
             message = f"feature gate `{name}` is `true` or `false`, and not `{value}`"
-            yield Diagnostic("epp-key", message, role.place(KEY, "featureGates", index))
+            help_ = f"write `{name}=true` or `{name}=false`"
+            yield Diagnostic("epp-key", message, role.place(KEY, "featureGates", index), help=help_)
 
 
 def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity) -> Iterator[Diagnostic]:
     """Keys that the tree of known ones has not, and values of another type; where it says nothing, anything goes."""
     wanted = "list" if isinstance(tree, list) else "table" if isinstance(tree, Mapping) else tree
     if wanted is not None and value is not None and not _fits(value, wanted):
-        yield Diagnostic("epp-key", f"`{dotted(path[1:])}` must be {_WORDS[wanted]}", role.place(*path), weight)
+        message, form = f"`{dotted(path[1:])}` must be {_WORDS[wanted]}", _FORMS[wanted]
+        yield Diagnostic("epp-key", message, role.place(*path), weight, help=f"write {form}")
     elif isinstance(tree, list):
         for index, item in enumerate(value or ()):
             yield from _strange(role, (*path, index), item, tree[0], weight)
@@ -112,6 +114,13 @@ _WORDS: Mapping[str, str] = {
     "list": "a list", "table": "a table", "string": "text", "boolean": "true or false",
     "integer": "a whole number", "number": "a number",
 }  # fmt: skip
+
+
+_FORMS: Mapping[str, str] = {
+    "list": "`[…]`", "table": "`{…}`", "string": "it in quotes", "boolean": "`true` or `false`, without quotes",
+    "integer": "digits, without quotes", "number": "digits, without quotes",
+}  # fmt: skip
+"""How each is written, in TOML as in YAML."""
 
 
 def _plugins(role: Role, known: Mapping[str, Any], weight: Severity) -> Iterator[Diagnostic]:
