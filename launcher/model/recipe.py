@@ -5,7 +5,18 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from launcher.model import timelimit
-from launcher.model.value import Configuration, Duration, Flags, FlagValue, Name, RoleName, Schema, Segment, TimeLimit
+from launcher.model.value import (
+    Configuration,
+    Duration,
+    Flags,
+    FlagValue,
+    ModelName,
+    Name,
+    RoleName,
+    Schema,
+    Segment,
+    TimeLimit,
+)
 
 __all__ = [
     "NO_ROUTER",
@@ -106,11 +117,9 @@ class BenchmarkTable(CommonTable):
 class Model(Table):
     """`[model]`: what is served."""
 
-    path: str | None = Field(
-        default=None, min_length=1, description="alias in the cluster's `[models]`, or an absolute path"
-    )
-    served_name: str | None = Field(
-        default=None, min_length=1, description="model name in requests; default `path` as written, else `model`"
+    path: ModelName | None = Field(default=None, description="alias in the cluster's `[models]`, or an absolute path")
+    served_name: ModelName | None = Field(
+        default=None, description="model name in requests; default `path` as written, else `model`"
     )
 
 

@@ -144,6 +144,21 @@ def _path(value: str) -> str:
         raise said(str(error), "of variables `$USER` and `$HOME` are expanded") from None
 
 
+def _printable(value: str) -> str:
+    if not value:
+        raise said("must not be empty")
+    if len(value) > _LONG:
+        raise said(f"must have at most {_LONG} characters, not {len(value)}")
+    if not value.isprintable():
+        shown = next(letter for letter in value if not letter.isprintable())
+        raise said("must be one line of printable characters", f"U+{ord(shown):04X} in it is none")
+    return value
+
+
+_LONG = 1024
+"""Characters of a model's name: it stands in one word of a command, in file names and labels of metrics."""
+
+
 def _role(value: str) -> str:
     if value in RESERVED:
         raise said(f"is reserved: the {value} has a table of its own", RESERVED[value])
@@ -200,4 +215,5 @@ Duration = Annotated[str | int, Tested(_timeout, {"anyOf": [_string(f"^{duration
 Memory = Annotated[str, Tested(_memory, _string(f"^{size.PATTERN}$"))]
 TimeLimit = Annotated[str, Tested(_limit, _string(f"^{timelimit.PATTERN}$"), raw=True)]
 SitePath = Annotated[str, Tested(_path, _string(f"^{sitepath.PATTERN}$"))]
+ModelName = Annotated[str, Tested(_printable, _string(f"^[^\\x00-\\x1f\\x7f]{{1,{_LONG}}}$"))]
 Segment = Annotated[str | int, Tested(_segment, {"anyOf": _SEGMENT}, raw=True)]

@@ -110,6 +110,25 @@ def test_what_a_cluster_lets_through_comes_along(site: Site) -> None:
     over(run)
 
 
+NAMED = "a,b 'c' \"d\" $HOME `id` \\ {x} %s ü *"
+SPOKEN = f"{NAMED}\n\t{{{{ messages }}}}\n"
+
+
+def test_words_arrive_to_the_byte(site: Site) -> None:
+    flags = {"chat-template": SPOKEN, "tensor-parallel-size": 8}
+    words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in flags.items())
+    engine = ALONE.replace('"tiny"', f'{json.dumps(NAMED)}\npath = "{site.folder}"')
+    engine = engine.replace('"sim"', '"vllm"\nimage = "sim"')
+    site.launch("up", site.recipe(f"{engine}flags = {{ {words} }}\n"), "--wait", "--simulate")
+    run = site.last()
+    said = [os.fsdecode(word) for word in Path(f"/proc/{run.task('worker-0')}/cmdline").read_bytes().split(b"\0")]
+    assert f"--served-model-name={NAMED}" in said
+    assert f"--chat-template={SPOKEN}" in said
+    listed = json.loads(run.fetch(f"{run.heard('begin')['url']}/v1/models"))["data"]
+    assert [each["id"] for each in listed] == [NAMED]
+    over(run)
+
+
 def nowhere(run: Deployed, *secrets: str) -> None:
     """No file of the run, no argument of a process and nothing that Slurm tells has a secret."""
     parts = [part.encode() for secret in secrets for part in (secret, json.dumps(secret)[1:-1])]
