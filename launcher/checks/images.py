@@ -56,7 +56,20 @@ def image_absent(job: Job, plan: Plan, facts: Facts) -> Iterator[Said | Finding]
         if use.answer is None:
             yield use.question
         elif use.answer.fault in ("absent", "denied", "faulty"):
-            yield _finding("image-absent", use, use.answer.text, use.answer.advice)
+            yield _finding("image-absent", use, use.answer.text, _gone(use, job) or use.answer.advice)
+
+
+def _gone(use: Use, job: Job) -> str | None:
+    """What to do where a registry no longer has what it had when that was locked."""
+    was = use.role.locked
+    if was is None or was.digest is None or use.answer is None or use.answer.fault != "absent":
+        return None
+    source = reference.parse(was.reference)
+    if not isinstance(source, reference.Reference) or source.digest is not None:
+        return None
+    named = f"{source.registry}/{source.repository}@{was.digest}"
+    adopt = typed("images set", use.role.image or "ALIAS", named, job.option)
+    return f"the tag was there when it was locked: if it alone is gone, {adopt} names what it was"
 
 
 @once

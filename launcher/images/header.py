@@ -24,7 +24,7 @@ _EXTRA = 201
 _SIF_ARCHES = {b"02": "amd64", b"04": "arm64", b"06": "ppc64le", b"11": "s390x"}
 
 _OTHERS: tuple[tuple[bytes, str], ...] = (
-    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself: `git lfs pull` fetches it"),
+    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself"),
     (b"\x1f\x8b", "a gzip archive, perhaps of `docker save`"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"\x7fELF", "a program"),
@@ -32,6 +32,15 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"<html", "a web page"),
     (b"#!", "a script"),
 )
+
+_ADVICE = (
+    *((mark, "import it again") for mark in ("truncated", "zeros", "empty")),
+    ("Git LFS", "`git lfs pull` fetches it"),
+    ("docker save", "`docker push` it, and `launch images ensure REFERENCE` makes an image file of it"),
+    ("folder", "`apptainer build FILE.sif FOLDER` makes an image file of one that holds a root"),
+    ("", "`launch images ensure REFERENCE` makes an image file of what a registry has"),
+)
+"""A word of what is wrong with a file → what to do."""
 
 
 @record
@@ -83,6 +92,11 @@ def other(head: bytes, size: int) -> str:
     except ValueError:
         return "is neither a squashfs image nor a SIF"
     return "is a text file"
+
+
+def advice(wrong: str) -> str:
+    """What to do about a file of which `wrong` is said."""
+    return next(words for mark, words in _ADVICE if mark in wrong)
 
 
 def _squashfs(head: bytes, size: int) -> Header:

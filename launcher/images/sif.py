@@ -1,4 +1,4 @@
-"""How Apptainer is told an image: a `.sif` file, a folder that holds a root, or a registry's.
+"""How Apptainer is told an image: a `.sif` file, or a registry's.
 
 Facts, of Apptainer 1.4.5: an image of a registry has its scheme (`docker://`) and is converted by every node that
 has not cached it; a reference with a tag and a digest is refused, so the digest alone is said.
@@ -15,7 +15,7 @@ would refuse the option.
 def fault(source: Source) -> str | None:
     """Why Apptainer cannot start the image; None where it can."""
     if isinstance(source, File):
-        return astray(source, SQUASHFS, "an image of enroot, and Apptainer wants a `.sif` file or a folder")
+        return astray(source, SQUASHFS, "an image of enroot, and Apptainer wants a `.sif` file")
     if isinstance(source, Daemon):
         return None if source.scheme == "dockerd" else "Apptainer knows no images of Podman's store"
     if source.user:

@@ -45,7 +45,7 @@ class Assembly:
         if len(base[1].config.diffs) != len(base[1].manifest.layers):
             raise Failure("faulty", f"`{base[0]}` has other layers in its manifest than in its configuration")
         (self.folder / BLOBS).mkdir(parents=True, exist_ok=True)
-        others = {image: self._remote(_reference(image)).manifest for image, _, _ in copies}
+        others = {image: self.registry.fit(_reference(image), self.arch).manifest for image, _, _ in copies}
         size = base[1].manifest.size + sum(each.size for each in others.values())
         room(self.folder, ROOM * size, f"`{base[0].repository}{base[0].version}` and what is copied onto it")
         layer = self._layer(self._unpacked(*base), copies)
@@ -62,7 +62,7 @@ class Assembly:
             for image, source, target in copies:
                 if image not in known:
                     wanted = _reference(image)
-                    known[image] = self._unpacked(wanted, self._remote(wanted))
+                    known[image] = self._unpacked(wanted, self.registry.fit(wanted, self.arch))
                 digest = self.registry.digest(_reference(image))
                 said.append(f"COPY --from={image.partition('@')[0]}@{digest} {source} {target}")
                 self._copied(known[image], (image, source), base.place(clean(target), last=False), base, seen, out)
@@ -104,13 +104,6 @@ class Assembly:
         stored.replace(self.folder / BLOBS / digest)
         files.sync(str(self.folder / BLOBS))
         return Addition(f"sha256:{digest}", size, f"sha256:{diff.hexdigest()}", said)
-
-    def _remote(self, wanted: Reference) -> Remote:
-        found = self.registry.image(wanted, self.arch)
-        if found.config.arch != self.arch:
-            message = f"`{wanted.repository}{wanted.version}` is for {found.config.arch}, and {self.arch} is wanted"
-            raise Failure("platform", message)
-        return found
 
     def _unpacked(self, wanted: Reference, remote: Remote) -> "Archive":
         """All files of an image, in one archive on the disk."""

@@ -115,10 +115,7 @@ class Builds:
             return Base(source.name, Upon(source.name))
         if not isinstance(source, Reference):
             raise Failure("faulty", f"the base `{text}` is no image of a registry")
-        remote = self.registry.image(source, order.arch)
-        if remote.config.arch != order.arch:
-            message = f"the base `{text}` is for {remote.config.arch}, and {order.arch} is wanted"
-            raise Failure("platform", message)
+        remote = self.registry.fit(source, order.arch)
         name = f"{source.registry}/{source.repository}"
         word = f"{name}@{remote.manifest.digest}"
         tagged = f"{name}:{source.tag}" if source.tag else name

@@ -33,7 +33,7 @@ def look(world: World, path: str, options: tuple[str, ...]) -> Image:
         # Of a SIF the descriptors tell where its root is, and they come later than is read here.
         found = None if header.sif(head) else header.read(head, int(size))
     except ValueError as error:
-        raise Failure("faulty", f"`{path}` {error}", "import it again") from error
+        raise Failure("faulty", f"`{path}` {error}", header.advice(str(error))) from error
     return Image(int(size), arch=found.arch if found else None)
 
 

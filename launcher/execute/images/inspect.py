@@ -40,7 +40,7 @@ def file(path: Path) -> File:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             what = "a folder" if stat.S_ISDIR(found.st_mode) else "no file"
-            raise Failure("faulty", f"`{path}` is {what}")
+            raise Failure("faulty", f"`{path}` is {what}", header.advice(what))
         head = os.pread(handle, header.HEAD, 0)
         at = header.partition(head)
         inner = os.pread(handle, 4096, at[0]) if at and at[0] >= 0 else b""
@@ -49,7 +49,7 @@ def file(path: Path) -> File:
     try:
         return File(path, header.read(head, found.st_size, inner), found.st_size, int(found.st_mtime))
     except ValueError as error:
-        raise Failure("faulty", f"`{path}` {error}", "import it again") from error
+        raise Failure("faulty", f"`{path}` {error}", header.advice(str(error))) from error
 
 
 def inspect(world: World, path: Path, programs: Sequence[str] = (), packages: Sequence[str] = ()) -> Image:

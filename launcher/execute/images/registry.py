@@ -65,6 +65,14 @@ class Registry:
         known = tuple(dict.fromkeys(each.arch for each in found if each.os == "linux"))
         return Remote(top, manifest, self._config(wanted, manifest), known)
 
+    def fit(self, wanted: Reference, arch: str) -> Remote:
+        """The same; raises Failure of kind `platform` too where it is for others alone, and no index said so."""
+        found = self.image(wanted, arch)
+        if arch and found.config.arch != arch:
+            message = f"`{_shown(wanted)}` of `{host_of(wanted)}` is for {found.config.arch}, and {arch} is wanted"
+            raise Failure("platform", message, "another tag, or a reference for nodes of each architecture")
+        return found
+
     def forget(self, wanted: Reference) -> None:
         """What a tag named, or that there was none, once something was pushed there: it is asked anew."""
         with self._lock:

@@ -92,10 +92,7 @@ class Store:
 
     def found(self, wanted: Reference, arch: str) -> tuple[Path, Remote]:
         """The path of the image for nodes of `arch`, and what the registry has. Raises Failure."""
-        remote = self.registry.image(wanted, arch)
-        if arch and remote.config.arch != arch:
-            message = f"`{wanted.repository}{wanted.version}` is for {remote.config.arch}, and {arch} is wanted"
-            raise Failure("platform", message)
+        remote = self.registry.fit(wanted, arch)
         return self.path(wanted, remote), remote
 
     def ensure(self, wanted: Reference, arch: str) -> Path:

@@ -56,7 +56,7 @@ def check(launch: Program) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_a_tag_that_moves_and_goes(launch: Program, served: Served) -> None:
+def test_a_tag_that_moves(launch: Program, served: Served) -> None:
     assert check(launch) == (0, "./site.toml:7:10: warning[image-unlocked]: not locked: `engine`\n")
     status, out, err = lock(launch, "lock")
     assert (status, err) == (0, "1 image of cluster `site` in `launch.lock`\n"), err
@@ -88,11 +88,19 @@ def test_a_tag_that_moves_and_goes(launch: Program, served: Served) -> None:
         'user = "one"', 'user = "two"'
     ).replace(row["manifest"], _manifest(launch)).replace(row["config"], _config(launch))
 
-    served.pusher.delete("l/engine", moved)
+
+def test_a_tag_that_goes(launch: Program, served: Served) -> None:
+    """What was locked is named; this registry deletes by digest, which leaves nothing."""
+    assert lock(launch, "lock")[0] == 0
+    digest = _row(launch)["digest"]
+    served.pusher.delete("l/engine", digest)
     status, out = check(launch)
     assert status == 4
     assert "error[image-absent]" in out
     assert "has no `l/engine:1`" in out
+    told = launch("check", "r.toml", "--cluster", "./site.toml", "--probe").stdout
+    named = f"{served.host}/l/engine@{digest}"
+    assert f"the tag was there when it was locked: if it alone is gone, `launch images set engine {named} --" in told
     assert lock(launch, "verify")[0] == 4
 
 

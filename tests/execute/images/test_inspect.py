@@ -18,35 +18,36 @@ def tiny() -> Path:
     return image.squashfs(image.TINY)
 
 
+AGAIN, MAKE = "import it again", "`launch images ensure REFERENCE` makes"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 
 
-def spoilt(whole: bytes) -> dict[str, tuple[bytes, str]]:
+def spoilt(whole: bytes) -> dict[str, tuple[bytes, str, str]]:
     """Name → what lies there and what is said of it."""
     return {
-        "half.sqsh": (whole[: len(whole) // 2], "is truncated: it has "),
-        "nearly.sqsh": (whole[:-4097], "is truncated: it has "),
-        "start.sqsh": (whole[:50], "is truncated: it ends after 50 bytes"),
-        "text.sqsh": (b"docker.io/vllm/vllm-openai\n", "is a text file"),
-        "pointer.sqsh": (POINTER, "is a pointer of Git LFS, not the file itself"),
-        "empty.sqsh": (b"", "is empty"),
-        "zeros.sqsh": (bytes(70000), "begins with nothing but zeros"),
-        "saved.sqsh": (b"\x1f\x8b\x08" + bytes(500), "is a gzip archive"),
-        "page.sqsh": (b"<!DOCTYPE html><html>", "is a web page"),
-        "binary.sqsh": (bytes(range(255, 0, -1)) * 9, "is neither a squashfs image nor a SIF"),
-        "odd.sqsh": (whole[:12] + b"\xff" * 84 + whole[96:], "is squashfs 65535.65535"),
-        "lost.sqsh": (whole[:20] + b"\x63" + whole[21:], "goes on as none"),
+        "half.sqsh": (whole[: len(whole) // 2], "is truncated: it has ", AGAIN),
+        "nearly.sqsh": (whole[:-4097], "is truncated: it has ", AGAIN),
+        "start.sqsh": (whole[:50], "is truncated: it ends after 50 bytes", AGAIN),
+        "text.sqsh": (b"docker.io/vllm/vllm-openai\n", "is a text file", MAKE),
+        "pointer.sqsh": (POINTER, "is a pointer of Git LFS, not the file itself", "`git lfs pull` fetches it"),
+        "empty.sqsh": (b"", "is empty", AGAIN),
+        "zeros.sqsh": (bytes(70000), "begins with nothing but zeros", AGAIN),
+        "saved.sqsh": (b"\x1f\x8b\x08" + bytes(500), "is a gzip archive", "`docker push` it"),
+        "page.sqsh": (b"<!DOCTYPE html><html>", "is a web page", MAKE),
+        "binary.sqsh": (bytes(range(255, 0, -1)) * 9, "is neither a squashfs image nor a SIF", MAKE),
+        "odd.sqsh": (whole[:12] + b"\xff" * 84 + whole[96:], "is squashfs 65535.65535", MAKE),
+        "lost.sqsh": (whole[:20] + b"\x63" + whole[21:], "goes on as none", MAKE),
     }
 
 
 def test_what_is_no_whole_image_is_named(tiny: Path, tmp_path: Path) -> None:
-    for name, (content, said) in spoilt(tiny.read_bytes()).items():
+    for name, (content, said, advice) in spoilt(tiny.read_bytes()).items():
         path = tmp_path / name
         path.write_bytes(content)
         with pytest.raises(Failure) as raised:
             inspect(Real(), path)
         assert raised.value.kind == "faulty"
-        assert said in raised.value.message, name
+        assert (said in raised.value.message, advice in str(raised.value.advice)) == (True, True), name
         assert str(path) in raised.value.message
 
 
@@ -55,8 +56,9 @@ def test_what_is_not_there_or_no_file(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="does not exist") as raised:
         inspect(Real(), tmp_path / "vlm.sqsh")
     assert (raised.value.kind, raised.value.advice) == ("absent", f"`{tmp_path}` has `vllm.sqsh`")
-    with pytest.raises(Failure, match="is a folder"):
+    with pytest.raises(Failure, match="is a folder") as raised:
         inspect(Real(), tmp_path)
+    assert "`apptainer build FILE.sif FOLDER`" in str(raised.value.advice)
 
 
 def test_a_look_into_a_squashfs(tiny: Path) -> None:
