@@ -7,6 +7,7 @@ import time
 from launcher.cli.images import storing
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
+from launcher.execute.images import remains
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -29,5 +30,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     ]
     if rows:
         terminal.say(table(("file", "size", "arch", "used", "reference"), rows, color=terminal.color_out))
-    terminal.note(f"{len(files)} files, {storing.size(sum(each.size for each in files))} in `{store.folder}`")
+    count, left = len(files), sum(map(remains.size, remains.left(store.folder)))
+    size = storing.size(sum(each.size for each in files))
+    terminal.note(f"{count} file{'s' * (count != 1)}, {size} in `{store.folder}`")
+    if left:
+        terminal.note(f"{storing.size(left)} more are of what is under way, or was cut short and is gone on with")
     return 0

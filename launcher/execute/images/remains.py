@@ -28,6 +28,15 @@ def left(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.glob(".*")) if path.suffix in _KINDS)
 
 
+def size(path: Path) -> int:
+    """Bytes of it, as far as they can be seen."""
+    found = 0
+    for each in path.rglob("*") if path.is_dir() else (path,):
+        with suppress(OSError):
+            found += each.lstat().st_size
+    return found
+
+
 def tidy(world: World, folder: Path) -> None:
     """Takes away what nobody has, and nobody will take up again; what is another user's may have to stay."""
     _clear(world, (path for path in left(folder) if _spent(path)))

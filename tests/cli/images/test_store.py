@@ -88,6 +88,7 @@ def test_du_and_prune(launch: Program) -> None:
         path = Path(each["path"]).with_suffix(".json")
         os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
     (launch.home / "store" / ".i9-x.part").write_bytes(b"x")
+    assert images(launch, "du")[2].splitlines()[1].startswith("1 B more are of what is under way, or was cut short")
     assert images(launch, "prune", "--max-size", "1M", "--dry-run")[1].count("\n") == 1
     assert images(launch, "prune", "--max-size", "1")[0] == 2
     # Files of other clusters count by size alone: the one used least recently goes first.
