@@ -11,6 +11,10 @@ from launcher.model.duration import seconds
 from launcher.model.link import Edit, Request
 from launcher.model.linking import Linking
 from launcher.text.diagnostic import Place
+from launcher.text.document import Document
+
+VARIABLE = "LAUNCH_CLUSTER"
+"""The variable of the shell that names the cluster where the command line does not."""
 
 BUILT_IN = "local"
 """The cluster where nobody names one: this machine."""
@@ -24,11 +28,12 @@ def cluster(args: argparse.Namespace) -> str:
 def chosen(args: argparse.Namespace) -> tuple[str, Place | None]:
     """The cluster asked for: `--cluster`, `$LAUNCH_CLUSTER`, the configured one, else the built-in one.
 
-    With it comes the place in a file that names it. Raises Refused for a `config.toml` that is wrong.
+    With it comes the place that names it, but for the command line. Raises Refused for a `config.toml` that is wrong.
     """
-    named = args.cluster or os.environ.get("LAUNCH_CLUSTER")
-    if named:
-        return named, None
+    if args.cluster:
+        return args.cluster, None
+    if named := os.environ.get(VARIABLE):
+        return named, Place(Document(f"${VARIABLE}", named, {}), offset=0, length=len(named))
     files = Files()
     found = default(Linking(files), files.config())
     if found is None:

@@ -73,7 +73,14 @@ class Written:
 
 def placed(finding: Diagnostic, place: Place | None) -> Diagnostic:
     """A finding about a file that a document names at `place`: it is the document's content that is wrong."""
-    return finding if finding.place or place is None else replace(finding, place=place, exit=3)
+    if finding.place or place is None:
+        return finding
+    return replace(finding, place=place, exit=finding.exit if commanded(place) else 3)
+
+
+def commanded(place: Place | None) -> bool:
+    """Whether what names something is a word of the shell: it stands nowhere, or at no key of its document."""
+    return place is None or place.offset is not None
 
 
 def text(data: Mapping[str, Any], key: str) -> str | None:

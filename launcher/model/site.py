@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from launcher.model.cluster import Cluster
 from launcher.model.job import Origin, Origins
-from launcher.model.linking import Linking, placed, text
+from launcher.model.linking import Linking, commanded, placed, text
 from launcher.model.merge import Layer, merge
 from launcher.model.shape import read
 from launcher.run.record import record
@@ -54,7 +54,7 @@ def site(linking: Linking, name: str, named: Place | None = None) -> Site | None
         return None
     if not documents:
         help_ = linking.known(name, linking.library.clusters(), "clusters")
-        linking.refuse("unknown-cluster", f"no cluster is named `{name}`", named, help_, command=named is None)
+        linking.refuse("unknown-cluster", f"no cluster is named `{name}`", named, help_, command=commanded(named))
         return None
     before = len(linking.findings)
     clusters = [linking.read(Cluster, document) for document in documents]

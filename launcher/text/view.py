@@ -32,8 +32,8 @@ class Region:
 
     @property
     def file(self) -> bool:
-        """Whether the document is a file; words of the command line (`--set`) and `<stdin>` are none."""
-        return not self.document.startswith(("-", "<"))
+        """Whether the document is a file; words of the command line (`--set`), variables and `<stdin>` are none."""
+        return not self.document.startswith(("-", "$", "<"))
 
 
 @record

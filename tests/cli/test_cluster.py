@@ -103,3 +103,13 @@ def test_a_file_that_cannot_be_written_is_an_answer(launch: Program) -> None:
     done = launch("cluster", "init", "site", env={"XDG_CONFIG_HOME": "/proc/nope"})
     assert done.returncode == 1
     assert "error[operation-failed]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "message"), [("gb30", "no cluster is named `gb30`"), ("./a.toml", "`./a.toml` does not exist")]
+)
+def test_a_wrong_cluster_of_the_environment(launch: Program, word: str, message: str) -> None:
+    for verb in (("plan", "quickstart"), ("config", "path"), ("images", "ls")):
+        done = launch(*verb, env={"LAUNCH_CLUSTER": word})
+        assert done.returncode == 2
+        assert f"{message}\n --> $LAUNCH_CLUSTER:1:1\n" in done.stderr
