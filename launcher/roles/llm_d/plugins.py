@@ -6,6 +6,7 @@ profile alone; plugins of alpha stability need `--allow-experimental-plugins` (`
 `interface/plugin/registry.go:107`).
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from launcher.model.job import Role
 from launcher.roles.command import given
 from launcher.roles.llm_d.picking import API, DECODE, KIND, PREFILL
 from launcher.roles.llm_d.references import KEY, listed, references, tables, unknown
+from launcher.roles.llm_d.weights import CODES as WEIGHTS
+from launcher.roles.llm_d.weights import weights
 from launcher.text.diagnostic import Diagnostic, Label, Severity
 from launcher.text.document import KeyPath, dotted
 
@@ -21,6 +24,7 @@ _DISAGGREGATED = ("disagg-profile-handler", "pd-profile-handler")
 _SWITCH = "allow-experimental-plugins"
 
 CODES: Mapping[str, str] = {
+    **WEIGHTS,
     "epp-key": """The EPP's configuration has a key or value that the EPP does not take
 
 It reads its configuration strictly and ends at what it does not know: keys of `EndpointPickerConfig`
@@ -59,6 +63,7 @@ def findings(role: Role, halves: bool) -> Iterator[Diagnostic]:
     found = [*_keys(role, known, weight), *_plugins(role, known, weight), *references(role), *_discovered(role)]
     yield from found
     if not found:
+        yield from weights(role, known.get("plugins", {}))
         yield from _profiles(role, halves)
 
 
@@ -101,7 +106,11 @@ def _strange(role: Role, path: KeyPath, value: Any, tree: Any, weight: Severity)
 
 
 def _fits(value: Any, wanted: str) -> bool:
-    """Whether Go takes it: no truth for a number, but a whole number that is written with a point."""
+    """Whether Go takes it: no truth for a number, nor what JSON has no number for (`.nan`, `.inf`), but a whole number
+    that is written with a point.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     if wanted == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
