@@ -133,7 +133,7 @@ def partition(head: bytes) -> tuple[int, int] | None:
 def _sif(head: bytes, size: int, inner: bytes) -> Header:
     found = partition(head)
     if found is None:
-        raise ValueError("is a SIF without a root file system")
+        raise ValueError(_rootless(head, size))
     offset, length = found
     if offset < 0 or length < 0 or offset + length > size:
         raise ValueError(f"is truncated: it has {size} bytes of {offset + length}, so a copy of it was cut short")
@@ -145,6 +145,16 @@ def _sif(head: bytes, size: int, inner: bytes) -> Header:
     name = _SIF_ARCHES.get(arch[:2])
     known = architecture(name) if name else None
     return Header("sif", offset + length, root.compressor, made, offset, known)
+
+
+def _rootless(head: bytes, size: int) -> str:
+    """A SIF whose list of parts has no root file system, perhaps because it ends before."""
+    if len(head) < _SIF_AT + 10 + _SIF.size:
+        return f"is truncated: it ends after {size} bytes, inside its header"
+    *_, data, length = _SIF.unpack_from(head, _SIF_AT + 10)
+    if size < data + length:
+        return f"is truncated: it has {size} bytes of {data + length}, so a copy of it was cut short"
+    return "is a SIF without a root file system"
 
 
 def machine(elf: bytes) -> str | None:
