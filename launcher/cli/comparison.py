@@ -3,16 +3,17 @@
 import argparse
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from launcher.cli import arguments, stages
 from launcher.cli.terminal import Terminal, paint
-from launcher.cli.view import expectation, words
+from launcher.cli.view import expectation, size, words
 from launcher.execute.journal import PLAN, find, unreadable
 from launcher.execute.library import Files
 from launcher.execute.world import Real
+from launcher.model import timelimit
 from launcher.model.source import split
 from launcher.plan.difference import GROUPS, Change, Difference, data, difference
 from launcher.plan.plan import plan
@@ -85,15 +86,27 @@ def lines(found: Difference, before: str, after: str, *, color: bool = False) ->
 def _fields(changed: Mapping[str, Change], color: bool) -> Iterator[str]:
     for name, (before, after) in changed.items():
         yield f"  {name}"
-        old, new = (_texts(_hidden(name, value), words_=name == "words") for value in (before, after))
+        old, new = (_texts(_readable(name, value), words_=name == "words") for value in (before, after))
         for line in list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]:
             if not line.startswith("@@"):
                 yield _line(line[0], f"   {line[1:]}", color)
 
 
-def _hidden(name: str, value: Any) -> Any:
-    """A variable's value as people may read it."""
-    return told(name.rpartition(".")[2], value) if isinstance(value, str) else value
+def _readable(name: str, value: Any) -> Any:
+    """A field's value as people may read it, and with its unit."""
+    if isinstance(value, str):
+        return told(name.rpartition(".")[2], value)
+    if name == "batch.components" and isinstance(value, list):
+        return [{key: _readable(key, item) for key, item in each.items()} for each in value]
+    return _UNITS[name](value) if name in _UNITS and isinstance(value, int | float) else value
+
+
+_UNITS: Mapping[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("timeout", "stop.seconds"), "{:g} s".format),
+    "batch.time": timelimit.spelt,
+    "memory": size,
+}
+"""Field of a plan or step → how it is told."""
 
 
 def _texts(value: Any, *, words_: bool = False) -> Sequence[str]:

@@ -106,7 +106,7 @@ def _row(step: Step, plan: Plan) -> tuple[str, ...]:
         ranges(step.nodes),
         ranges(step.gpus),
         "" if step.cpus is None else str(step.cpus),
-        _size(step.memory),
+        "" if step.memory is None else size(step.memory),
         ", ".join(f"{name} {number}" for name, number in step.ports.items()),
         _after(step, plan),
         ", ".join(gate(one) for one in step.gates) or ("running" if step.lasting else "exit 0"),
@@ -149,9 +149,8 @@ def _image(step: Step) -> Iterator[str]:
         yield f"  image {step.image} = {shown(step.reference)}" if step.image else f"  image {shown(step.reference)}"
 
 
-def _size(mebibytes: int | None) -> str:
-    if mebibytes is None:
-        return ""
+def size(mebibytes: int) -> str:
+    """Memory as people read it: `800 GiB`."""
     return f"{mebibytes // 1024} GiB" if mebibytes % 1024 == 0 else f"{mebibytes} MiB"
 
 

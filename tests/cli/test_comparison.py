@@ -41,8 +41,8 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
 +++ quickstart
 plan
   timeout
--   60.0
-+   90.0
+-   60 s
++   90 s
 step router
   words
 -   --worker-startup-timeout-secs=60
@@ -53,6 +53,41 @@ step router
 +   ************
 """
     )
+
+
+UNITS = """\
+schema = 1
+name = "units"
+[model]
+served_name = "tiny"
+[roles.worker]
+manifest = "sim"
+gpus = 4
+[slurm]
+time = "1h30m"
+[variants.more.slurm]
+time = "2d"
+[variants.more.roles.worker]
+gpus = 2
+"""
+
+
+def test_sizes_and_times_have_units(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name, memory in (("a", "800G"), ("b", "400001M")):
+        (tmp_path / f"{name}.toml").write_text(
+            f'schema = 1\nname = "{name}"\nruntime = "none"\n[slurm]\nexclusive = false\n'
+            f'[node]\ngpus = 4\ncpus = 8\nmemory = "{memory}"\n',
+            encoding="utf-8",
+        )
+    recipe = tmp_path / "units.toml"
+    recipe.write_text(UNITS, encoding="utf-8")
+    for name, sizes in (("a", ("800 GiB", "400 GiB")), ("b", ("400001 MiB", "200000 MiB"))):
+        cluster = ("--cluster", str(tmp_path / f"{name}.toml"))
+        status, out, _ = run(capsys, "plan", f"{recipe}:more", *cluster, "--diff", str(recipe))
+        assert status == 1
+        for before, after in (("01:30:00", "2-00:00:00"), sizes):
+            assert f"-   {before}\n+   {after}\n" in out
+        assert f'"memory": "{sizes[0]}"' in out and f'"memory": "{sizes[1]}"' in out
 
 
 def test_steps_that_come_and_go(capsys: pytest.CaptureFixture[str]) -> None:
