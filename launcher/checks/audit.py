@@ -51,7 +51,8 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     free = (shift for shift, numbers in candidates.items() if all(facts[Port(number)].yes for number in numbers))
     advice = _move(job, next(free, None), moving, _public(plan))
     for answer, group in busy.items():
-        stop = f"`launch down {answer.run}` stops it; or " if answer.run else ""
+        down = f"`launch down {answer.run}`" if answer.run else answer.advice
+        stop = f"{down} stops it; or " if down else ""
         message = f"{_listed([(number, wanted[number]) for number in group])} {answer.text}"
         yield Diagnostic("port-in-use", message, _ports_place(job, plan, group[0]), help=f"{stop}{advice}", exit=1)
 

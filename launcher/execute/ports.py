@@ -10,10 +10,10 @@ from launcher.run.sweep import belongs
 
 @dataclass(frozen=True)
 class Owner:
-    """A process as people say it: "`python3` (pid 12, user bob)"; `run` is the name of the run it belongs to."""
+    """A process as people say it: "`python3` (pid 12, user bob)"; `run` is the directory of the run it belongs to."""
 
     text: str
-    run: str | None = None
+    run: Path | None = None
 
 
 def owner(number: int) -> Owner | None:
@@ -39,4 +39,4 @@ def _described(pid: int) -> Owner:
         text = f"`{process.name()}` (pid {pid}, user {process.username()})"
     except (psutil.Error, OSError):
         return Owner(f"pid {pid}")
-    return Owner(text, None if run is None else Path(run).name)
+    return Owner(text, None if run is None else Path(run))

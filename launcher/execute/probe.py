@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -17,8 +18,10 @@ from launcher.checks.audit import audit, here
 from launcher.execute import find
 from launcher.execute.envoy import bootstrap
 from launcher.execute.interrupt import abreast
+from launcher.execute.journal import root
 from launcher.execute.library import config
 from launcher.execute.slurm import answers as answers_of_slurm
+from launcher.execute.world import Real
 from launcher.model.facts import (
     Accounts,
     Answer,
@@ -100,7 +103,18 @@ def _used(number: int) -> Answer:
     found = import_module("launcher.execute.ports").owner(number)
     if found is None:
         return Answer(yes=False, text="in use (by whom is hidden from this user)")
-    return _taken(found.run) if found.run else Answer(yes=False, text=f"in use by {found.text}")
+    if found.run is None:
+        return Answer(yes=False, text=f"in use by {found.text}")
+    if (root(Real()) / found.run.name).exists():
+        return _taken(found.run.name)
+    return Answer(yes=False, text=f"in use by the run `{found.run}`", advice=_down(found.run))
+
+
+def _down(run: Path) -> str | None:
+    """What ends a run that `launch down` alone would not find: of another user, or of another `XDG_STATE_HOME`."""
+    if run.parent.parts[-2:] != ("launch", "runs"):
+        return None
+    return f"`XDG_STATE_HOME={shlex.quote(str(run.parents[2]))} launch down {run.name}`"
 
 
 def _variable(question: Variable) -> Answer:

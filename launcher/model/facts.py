@@ -199,8 +199,8 @@ class Image:
 @record
 class Answer:
     """`yes`, or not and `text` says what was found instead; `where` says where it was looked for. Questions for a list
-    are answered by `words`, or `partitions`; `run` is a run of ours that a port belongs to. Those about images are
-    answered by `image`, or `fault` (what kind of no) and `advice`.
+    are answered by `words`, or `partitions`; `run` is a run of ours that a port belongs to, `advice` what ends another.
+    Those about images are answered by `image`, or `fault` (what kind of no) and `advice`.
     """
 
     yes: bool

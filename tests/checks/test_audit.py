@@ -119,6 +119,13 @@ def test_a_public_port_that_the_recipe_names_does_not_move_with_the_others(
     assert [finding.help for finding in findings] == [advice]
 
 
+def test_a_run_that_is_kept_elsewhere_is_ended_from_there() -> None:
+    down = "`XDG_STATE_HOME=/s launch down a-1`"
+    held = Answer(yes=False, text="in use by the run `/s/launch/runs/a-1`", advice=down)
+    findings, _ = settle(job(), {Port(6100): held}, plan())
+    assert [finding.help for finding in findings] == [f"{down} stops it; or `--set ports.shift=100` moves every port"]
+
+
 def test_busy_ports_are_told_by_their_owners() -> None:
     """Of many only the first are named; what holds them is ended as a whole."""
     ports = {f"p{number}": 7000 + number for number in range(9)}

@@ -34,8 +34,8 @@ def test_busy_port_names_its_owner(listener: int) -> None:
     assert answer.text.startswith("in use by `")
 
 
-def test_busy_port_of_a_run_names_the_run() -> None:
-    """Also where the program has written over its own environment: whoever started it tells."""
+def held(run: Path) -> Answer:
+    """The answer for a port of that run, whose program has written over its own environment: who started it tells."""
     serve = (
         "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
     )
@@ -43,13 +43,30 @@ def test_busy_port_of_a_run_names_the_run() -> None:
         "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]], env={}).returncode)"
     )
     words = [sys.executable, "-c", start, serve]
-    env = {"LAUNCH_RUN": "/state/launch/runs/mine-20260801-101500-3fa9"}
+    env = {"LAUNCH_RUN": str(run)}
     with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         answer = ask(Port(int(process.stdout.readline())))
         process.communicate("\n")
-    run = "mine-20260801-101500-3fa9"
-    assert answer == Answer(yes=False, text=f"in use by the run `{run}`", run=run)
+    return answer
+
+
+def test_busy_port_of_a_run_names_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    run = tmp_path / "launch" / "runs" / "mine-20260801-101500-3fa9"
+    run.mkdir(parents=True)
+    assert held(run) == Answer(yes=False, text=f"in use by the run `{run.name}`", run=run.name)
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("/my state/launch/runs/a-1", "`XDG_STATE_HOME='/my state' launch down a-1`"),
+        ("/scratch/a-1", None),
+    ],
+)
+def test_a_run_that_down_would_not_find_is_named_by_its_place(path: str, advice: str | None) -> None:
+    assert held(Path(path)) == Answer(yes=False, text=f"in use by the run `{path}`", advice=advice)
 
 
 def test_port_is_free_once_its_owner_has_gone() -> None:
