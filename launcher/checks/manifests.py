@@ -83,7 +83,7 @@ def image_unusable(case: Case) -> Iterator[Diagnostic]:
 
     An alias of `[images]` stands for a registry reference in any of the usual spellings, for a file by its
     absolute path, or for an image of a daemon on the nodes. pyxis starts squashfs files (`.sqsh`), Apptainer
-    `.sif` files and folders. References are in lower case; enroot before 4.0 takes no digests, before 3.4 no
+    `.sif` files. References are in lower case; enroot before 4.0 takes no digests, before 3.4 no
     `podman://`. Told of it by the runtime, one has waited for the nodes already.
 
         [images]

@@ -3,7 +3,7 @@
 import argparse
 
 from launcher.cli import arguments
-from launcher.cli.guard import Usage
+from launcher.cli.guard import Failed, Usage
 from launcher.cli.images import storing
 from launcher.cli.table import table
 from launcher.cli.terminal import Terminal
@@ -28,10 +28,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for alias, wanted in _wanted(args, site, arch):
         try:
             rows.append((alias, *_pulled(args, store, wanted, arch)))
-        except Failure as failure:
-            failed = storing.failed(failure)
-            if failure.kind == "closed":
-                raise failed from failure
+        except (Failure, Failed) as error:
+            failed = storing.failed(error) if isinstance(error, Failure) else error
+            if failed.code == "store-closed":
+                raise failed from error
             advice = f" ({failed.advice})" if failed.advice else ""
             terminal.note(f"error[{failed.code}]: `{alias}`: {failed.message}{advice}")
             status = status or failed.status
@@ -45,17 +45,18 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return status
 
 
-def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, Reference]]:
-    """The aliases that are of a registry; one that is named must be."""
-    found = []
+def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, Reference | Failed]]:
+    """The aliases that are of a registry, or of which nobody knows; one that is named must be."""
+    found: list[tuple[str, Reference | Failed]] = []
     for alias in args.alias or sorted(site.cluster.images):
         if args.alias and alias not in site.cluster.images:
             raise Usage(f"cluster `{site.cluster.name}` has no image alias `{alias}`", alias, site.cluster.images)
         text = site.cluster.images[alias].meant(arch)
         try:
             source = parse(text) if text else None
-        except ValueError:
-            source = None
+        except ValueError as error:
+            found.append((alias, Failed("image-unusable", str(error), status=4)))
+            continue
         if isinstance(source, Reference):
             found.append((alias, source))
         elif args.alias and site.cluster.images[alias].build:
@@ -65,7 +66,9 @@ def _wanted(args: argparse.Namespace, site: Site, arch: str) -> list[tuple[str, 
     return found
 
 
-def _pulled(args: argparse.Namespace, store: Store, wanted: Reference, arch: str) -> tuple[str, str]:
+def _pulled(args: argparse.Namespace, store: Store, wanted: Reference | Failed, arch: str) -> tuple[str, str]:
+    if isinstance(wanted, Failed):
+        raise wanted
     if not args.dry_run:
         with storing.interruptible():
             return str(store.ensure(wanted, arch)), ""

@@ -16,7 +16,7 @@ from launcher.execute.interrupt import abreast
 from launcher.execute.library import Files
 from launcher.execute.told import Told
 from launcher.execute.world import World
-from launcher.images import locking
+from launcher.images import locking, reference
 from launcher.images.locking import Entry
 from launcher.model.cluster import ARCHITECTURES
 from launcher.model.facts import Answer, Header, Image, Tag
@@ -88,30 +88,46 @@ def wanted(
     """Those of a cluster's aliases, or all; for its own nodes where `arches` does not say for which. One that is a
     definition means what `lock` says was built; one that was not built is left out.
 
-    Raises Refused for one that it does not have.
+    Raises Refused for one that it does not have, and for what is no reference.
     """
     cluster = site.cluster
     for alias in aliases:
         if alias not in cluster.images:
             message = f"cluster `{cluster.name}` has no image alias `{alias}`"
             raise refusal("unknown-image", message, Linking(Files()).known(alias, cluster.images, "image aliases"))
-    programs, packages = _sought()
-    found = []
+    sought, found, findings = _sought(), [], []
     for alias in aliases or sorted(cluster.images):
-        image = cluster.images[alias]
         for arch in (arches or {}).get(alias, (cluster.arch,)):
-            built = _built(site, alias, lock, arch)
-            meant = image.key(arch), image.meant(arch)
-            key, text = ("build", built.reference) if image.build and built else meant
-            nodes = cluster.model_copy(update={"arch": arch})
-            question = about(text, nodes, programs, packages) if text is not None else None
-            if isinstance(question, Header) and image.where == "compute":
-                question = Header(question.path, compute=queued(cluster.slurm))
-            if key is not None and text is not None and question is not None:
-                whole = ("images", alias, key)
-                place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
-                found.append(Wanted(alias, arch, text, question, place, built))
+            try:
+                one = _meant(site, alias, arch, _built(site, alias, lock, arch), sought)
+            except Refused as refused:
+                findings += refused.diagnostics
+                continue
+            found += [one] if one is not None else []
+    if findings:
+        raise Refused(findings)
     return found
+
+
+def _meant(
+    site: Site, alias: str, arch: str | None, built: LockedImage | None, sought: tuple[tuple[str, ...], ...]
+) -> Wanted | None:
+    """What an alias means for such nodes; None where nobody can be asked. Raises Refused for what is no reference."""
+    image = site.cluster.images[alias]
+    key, text = ("build", built.reference) if image.build and built else (image.key(arch), image.meant(arch))
+    if key is None or text is None:
+        return None
+    whole = ("images", alias, key)
+    place = site.origins.place(whole if whole in site.origins.chains else whole[:2])
+    try:
+        reference.parse(text)
+    except ValueError as error:
+        advice = "`launch explain image-unusable` shows what is taken"
+        raise Refused([Diagnostic("image-unusable", str(error), place, help=advice, exit=4)]) from error
+    question = about(text, site.cluster.model_copy(update={"arch": arch}), *sought)
+    if isinstance(question, Header) and image.where == "compute":
+        question = Header(question.path, compute=queued(site.cluster.slurm))
+    return Wanted(alias, arch, text, question, place, built) if question is not None else None
 
 
 def bashed(site: Site) -> frozenset[str]:

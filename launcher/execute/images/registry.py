@@ -70,7 +70,7 @@ class Registry:
         found = self.image(wanted, arch)
         if arch and found.config.arch != arch:
             message = f"`{_shown(wanted)}` of `{host_of(wanted)}` is for {found.config.arch}, and {arch} is wanted"
-            raise Failure("platform", message, "another tag, or a reference for nodes of each architecture")
+            raise Failure("platform", message, f"name one for {arch}, or correct `arch`")
         return found
 
     def forget(self, wanted: Reference) -> None:
@@ -182,7 +182,8 @@ def _judge(wanted: Reference, status: int, limited: Callable[[], Failure], denie
     if status in (401, 403):
         raise denied()
     if status == 404:
-        raise Failure("absent", f"`{host_of(wanted)}` has no `{_shown(wanted)}`", "is the tag spelt right?")
+        advice = "was it deleted there?" if wanted.digest else "is the tag spelt right?"
+        raise Failure("absent", f"`{host_of(wanted)}` has no `{_shown(wanted)}`", advice)
     if status == 429 or status >= 500:
         raise limited()
     raise Failure("faulty", f"`{host_of(wanted)}` answers {status} for `{_shown(wanted)}`")

@@ -76,6 +76,24 @@ def test_pull_goes_on_and_says_what_failed(launch: Program) -> None:
     assert launch("images", "pull", "nope", "--cluster", "./site.toml").returncode == 2
 
 
+def test_what_is_no_reference_is_told(launch: Program) -> None:
+    """By name, not left out."""
+    file = launch.home / "site.toml"
+    file.write_text(file.read_text() + 'upper = "ghcr.io/Me/x:1"\n')
+    said = "`Me/x` is not the name of a repository"
+    for words in (["pull", "i0", "upper"], ["pull", "upper"]):
+        status, out, err = images(launch, *words)
+        assert (status, out.count(".sqsh"), f"error[image-unusable]: `upper`: {said}" in err) == (
+            4,
+            len(words) - 2,
+            True,
+        )
+    for words in (["lock"], ["lock", "upper"]):
+        status, _, err = images(launch, *words)
+        assert (status, f"error[image-unusable]: {said}" in err, "--> ./site.toml:1" in err) == (4, True, True)
+    assert images(launch, "lock", "i0")[0] == 0
+
+
 def test_du_and_prune(launch: Program) -> None:
     for name in ("i0", "i1", "i2"):
         assert images(launch, "ensure", name)[0] == 0
