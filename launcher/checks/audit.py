@@ -9,6 +9,7 @@ from launcher.checks.shared import ROLES, Finding, Said, once
 from launcher.model.facts import Answer, Facts, Installed, Module, Port, Program, Question, Syntax, Variable
 from launcher.model.job import Job, Role, table
 from launcher.plan.step import Plan, Step
+from launcher.roles.said import said
 from launcher.run.script import bind, ref
 from launcher.text.diagnostic import Diagnostic, Place, Severity
 
@@ -43,7 +44,8 @@ def port_in_use(job: Job, plan: Plan, facts: Facts) -> Iterator[Finding]:
     if not busy:
         return
     moving = _moving(job, plan, {number for group in busy.values() for number in group})
-    candidates = {shift: [n + shift for n in moving] for shift in _SHIFTS if max(moving) + shift <= _LAST}
+    highest = max(moving, default=_LAST)
+    candidates = {shift: [n + shift for n in moving] for shift in _SHIFTS if highest + shift <= _LAST}
     unknown = [Port(number) for numbers in candidates.values() for number in numbers if Port(number) not in facts]
     if unknown:
         yield from unknown
@@ -224,14 +226,26 @@ def _public(plan: Plan) -> set[int]:
 
 
 def _moving(job: Job, plan: Plan, busy: set[int]) -> set[int]:
-    """The ports that have to move: a public port that the recipe names stays where it is by itself."""
-    public, every = _public(plan), set(_ports(plan))
+    """The ports that have to move: a public port that the recipe names stays where it is by itself, and so do those
+    that a role's words name.
+    """
+    public, every = _public(plan), set(_ports(plan)) - _named(job, plan)
+    if busy <= _named(job, plan):
+        return set()
     if busy == public:
         return public
     return every if job.recipe.ports.public is None or public & busy else every - public
 
 
+def _named(job: Job, plan: Plan) -> set[int]:
+    """The ports that flags and variables of roles name."""
+    names = {role.name: {found.name for found in said(role)} for role in job.roles}
+    return {number for step in plan.steps for number, name in step.listens.items() if name in names[step.role]}
+
+
 def _move(job: Job, shift: int | None, moving: set[int], public: set[int]) -> str:
+    if not moving:
+        return "end the other program, or name another port"
     if shift is None:
         return "end the other program, or `--set ports.shift=N` with an N whose ports are free"
     words = [] if moving == public else [f"--set ports.shift={job.recipe.ports.shift + shift}"]

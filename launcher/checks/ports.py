@@ -1,21 +1,15 @@
 """Ports that cannot be listened on."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from launcher.checks.case import Case
-from launcher.model.given import Given
 from launcher.model.job import Role
 from launcher.plan.ports import HTTP
 from launcher.roles.base import Replica
+from launcher.roles.said import Spoken, said
 from launcher.text.diagnostic import Diagnostic, Place, Severity
 
 _PRIVILEGED = 1024
-_EVENTS = "kv-events-config"
-_DEFAULT = "tcp://*:5557"
-"""Where vLLM (0.11 to 0.33) and SGLang (0.5.23) publish unless told."""
-# vLLM binds where there is a `*` or `::`, SGLang (0.5.23) at 0.0.0.0 too; each rank adds its number.
-_BOUND = re.compile(r"tcp://(?:\*|\[?::\]?|0\.0\.0\.0):([0-9]{1,5})")
 
 
 def port_privileged(case: Case) -> Iterator[Diagnostic]:
@@ -52,49 +46,43 @@ def port_privileged(case: Case) -> Iterator[Diagnostic]:
 
 
 def port_taken_twice(case: Case) -> Iterator[Diagnostic]:
-    """KV events would be published on a port of a node that is taken
+    """A port that the recipe names is taken on its node
 
-    `kv-events-config` gives every replica of a role the same ports, 5557 unless it names one; the second on a node ends
-    with "address already in use". `kv_events = true` gives each a port of its own.
+    Flags and variables of a role are the same for all its replicas, and so is a port that they name: the second program
+    on a node ends with "address already in use". `kv-events-config` publishes on 5557 unless it names another port;
+    `kv_events = true` gives each worker one of its own.
 
         [roles.worker]
         kv_events = true
     """
-    publishers: dict[str, Sequence[int]] = {
-        role.name: first for role in case.job.workers if (first := _published(role))
-    }
+    named = {role.name: found for role in case.job.roles if (found := tuple(said(role)))}
     taken: dict[int, list[range]] = {}
-    for replica in case.outline.replicas if publishers else ():
+    for replica in case.outline.replicas if named else ():
         for node in replica.nodes:
             taken.setdefault(node, []).extend(range(port, port + 1) for port in replica.ports.values())
     for replica in case.outline.replicas:
-        for ports in _ports(case, replica, publishers.get(replica.role.name, ())):
+        for each in named.get(replica.role.name, ()):
+            ports = range(each.first, each.first + (_ranks(case, replica) if each.ranked else 1))
             places = [taken[node] for node in replica.nodes]
             clash = any(ports.start < other.stop and other.start < ports.stop for others in places for other in others)
             for others in places:
                 others.append(ports)
-            if clash and publishers.pop(replica.role.name, ()):
-                yield Diagnostic(
-                    "port-taken-twice",
-                    f"port {ports.start} of a node, on which `{replica.role.name}` would publish KV events, is taken",
-                    replica.role.place(*Given(replica.role).at(_EVENTS), part="key"),
-                    help="say `kv_events = true` in its place: each worker then has a port of its own",
-                )
+            if clash and named.pop(replica.role.name, ()):
+                yield _twice(replica.role, each)
 
 
-def _published(role: Role) -> Sequence[int]:
-    """The ports on which a role's first rank publishes and replays, as its flags say."""
-    said = Given(role).table(_EVENTS)
-    # vLLM publishes once it is told to make events, SGLang once it is told of a publisher.
-    if not said or said.get("publisher", "zmq" if said.get("enable_kv_cache_events") else None) in (None, "null"):
-        return ()
-    found = (_BOUND.fullmatch(str(end)) for end in (said.get("endpoint", _DEFAULT), said.get("replay_endpoint")))
-    return [int(bound[1]) for bound in found if bound]
+def _twice(role: Role, named: Spoken) -> Diagnostic:
+    use, advice = "listen", "take it out, or name one that nothing else on the node has"
+    if named.ranked:
+        use, advice = "publish KV events", "say `kv_events = true` in its place: each worker then has a port of its own"
+    return Diagnostic(
+        "port-taken-twice",
+        f"port {named.first} of a node, on which `{role.name}` would {use}, is taken",
+        role.place(*named.at, part="key"),
+        help=advice,
+    )
 
 
-def _ports(case: Case, replica: Replica, first: Sequence[int]) -> Iterator[range]:
-    """The ports of all ranks of a replica."""
-    if first:
-        endpoints = case.adapters[replica.role.manifest.adapter].endpoints(replica)
-        ranks = sum(endpoint.ranks for endpoint in endpoints)
-        yield from (range(port, port + ranks) for port in first)
+def _ranks(case: Case, replica: Replica) -> int:
+    """How many ranks a replica has in all."""
+    return sum(endpoint.ranks for endpoint in case.adapters[replica.role.manifest.adapter].endpoints(replica))

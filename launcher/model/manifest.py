@@ -153,6 +153,10 @@ class Manifest(Table):
     setup: str | None = Field(default=None, description="preamble where the recipe has none")
     owned: dict[str, str] = Field(default={}, description="flags the launcher sets; value: what to use instead")
     owned_env: dict[str, str] = Field(default={}, description="variables the launcher sets, likewise")
+    listens: list[str] = Field(
+        default=[], description="flags that are for users to set, and name a port that the program then listens on"
+    )
+    listens_env: list[str] = Field(default=[], description="variables that are so")
     gates: list[ManifestGate] = Field(default=[], description="all must be open before the role counts as up")
     after: list[str] = Field(
         default=[],

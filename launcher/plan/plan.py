@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from launcher.images.pin import pinned
 from launcher.model.duration import seconds
@@ -17,6 +17,7 @@ from launcher.plan.share import share
 from launcher.plan.step import Mount, Plan, Step, Target
 from launcher.roles.base import Adapters, Endpoint, Net, Replica, Task
 from launcher.roles.placeholder import WORKERS_FILE
+from launcher.roles.said import said
 from launcher.run.record import record
 from launcher.run.script import File, Gate, Stop, ref
 from launcher.text.diagnostic import Refused
@@ -35,6 +36,7 @@ class _Part:
     task: Task
     nodes: tuple[int, ...]
     rank: int
+    named: Mapping[str, range] = field(default_factory=dict)
 
     @property
     def gpus(self) -> tuple[int, ...]:
@@ -51,8 +53,18 @@ class _Part:
     @property
     def spans(self) -> Mapping[str, int]:
         """How many ports it listens on from one of these on, where it is more than one."""
-        said = {name: port.span for name, port in self.replica.role.manifest.ports.items() if port.span > 1}
-        return {name: count for name, count in {**said, **self.task.spans}.items() if name in self.ports}
+        wide = {name: port.span for name, port in self.replica.role.manifest.ports.items() if port.span > 1}
+        return {name: count for name, count in {**wide, **self.task.spans}.items() if name in self.ports}
+
+    @property
+    def listened(self) -> Mapping[str, int]:
+        """Its ports, those that the recipe names among them."""
+        return {**self.ports, **{name: ports.start for name, ports in self.named.items()}}
+
+    @property
+    def spread(self) -> Mapping[str, int]:
+        """The spans of all of these."""
+        return {**self.spans, **{name: len(ports) for name, ports in self.named.items() if len(ports) > 1}}
 
 
 @record
@@ -148,11 +160,23 @@ def _url(base: Outline, net: Net) -> str:
 
 
 def _parts(replica: Replica, adapters: Adapters, net: Net) -> Iterator[_Part]:
-    for task in adapters[replica.role.manifest.adapter].tasks(replica, net):
+    adapter = adapters[replica.role.manifest.adapter]
+    tasks = adapter.tasks(replica, net)
+    ranks = sum(endpoint.ranks for endpoint in adapter.endpoints(replica))
+    for index, task in enumerate(tasks):
         nodes = task.nodes or replica.nodes[:1]
         # A replica's nodes are consecutive.
         rank = nodes[0] - replica.nodes[0] if task.rank is None else task.rank
-        yield _Part(f"{replica.name}-rank{rank}" if rank else replica.name, replica, task, nodes, rank)
+        named = dict(_named(replica.role, ranks, index, len(tasks)))
+        yield _Part(f"{replica.name}-rank{rank}" if rank else replica.name, replica, task, nodes, rank, named)
+
+
+def _named(role: Role, ranks: int, index: int, steps: int) -> Iterator[tuple[str, range]]:
+    """The ports that the recipe names for a step of a replica, of which each has as many of the ranks as the others."""
+    each = max(ranks // steps, 1)
+    for found in said(role):
+        first = found.first + index * each if found.ranked and ranks > 1 else found.first
+        yield found.name, range(first, first + (each if found.ranked else 1))
 
 
 def _kinds(job: Job, base: Outline, parts: list[_Part]) -> Mapping[str, _Kind]:
@@ -180,8 +204,8 @@ def _step(part: _Part, kind: _Kind, env: Mapping[str, str], share: tuple[int | N
         gpus=part.gpus,
         cpus=share[0],
         memory=share[1],
-        ports=part.ports,
-        spans=part.spans,
+        ports=part.listened,
+        spans=part.spread,
         image=role.image,
         reference=kind.reference,
         setup=kind.setup,
