@@ -3,7 +3,8 @@
 import ipaddress
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -55,20 +56,29 @@ def authorities(host: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(path for place in places for path in sorted((place / "certs.d" / host).glob("*.crt")))
 
 
-def certificates(more: Iterable[Path] = ()) -> ssl.SSLContext:
+def certificates(environ: Mapping[str, str], more: Iterable[Path] = ()) -> ssl.SSLContext:
     """Those that httpx brings, or `SSL_CERT_FILE`; the machine's own, where a site's authority stands; and `more`.
 
-    Raises Failure for a file of `more` that has none.
+    Raises Failure for a file that has none.
     """
-    context = httpx.create_ssl_context()
+    named = environ.get("SSL_CERT_FILE") or environ.get("SSL_CERT_DIR") or ""
+    with _read(named, "`SSL_CERT_FILE`, or `SSL_CERT_DIR`, names it"):
+        context = httpx.create_ssl_context()
     context.load_default_certs()
     for path in more:
-        try:
+        with _read(path, "it holds them as PEM"):
             context.load_verify_locations(path)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise Failure("faulty", f"`{path}` has no certificate: {reason}", "it holds them as PEM") from error
     return context
+
+
+@contextmanager
+def _read(path: str | Path, advice: str) -> Iterator[None]:
+    """While certificates of a file are read. Raises Failure."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Failure("unreachable", f"`{path}` has no certificate: {reason}", advice) from error
 
 
 def _parted(host: str) -> tuple[str, int]:

@@ -226,7 +226,7 @@ class Transport:
             if key not in self._clients:
                 timeout = httpx.Timeout(self.limits.read, connect=self.limits.connect)
                 # One that never speaks TLS needs no certificates.
-                verify = certificates(own) if scheme == "https" else False
+                verify = certificates(self.world.environ, own) if scheme == "https" else False
                 pool = httpx.Limits(max_connections=64, max_keepalive_connections=64)
                 agent = {"User-Agent": "launch", "Accept-Encoding": "identity"}
                 self._clients[key] = httpx.Client(timeout=timeout, limits=pool, headers=agent, verify=verify)

@@ -44,7 +44,8 @@ def denied(wanted: Reference, found: Login | None, broken: Broken | None = None)
     image = f"{wanted.registry}/{wanted.repository}"
     if found is not None:
         message = f"`{host_of(wanted)}` does not show `{image}` to `{found.user}`, as {found.source} has it"
-        return Failure("denied", message)
+        again = f"is the password right, and may the user see it? `docker login {host_of(wanted)}` asks for it anew"
+        return Failure("denied", message, again)
     message = f"`{host_of(wanted)}` shows `{image}` to nobody without a login"
     if broken is not None:
         return Failure("denied", f"{message}, and {broken.phrase}", broken.advice)

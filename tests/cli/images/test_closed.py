@@ -7,7 +7,7 @@ import pytest
 
 from launcher.execute.images import inspect
 from tests.cli.program import Program
-from tests.testbed import oci
+from tests.testbed import oci, registry
 from tests.testbed.registry import PASSWORD, USER, Served
 
 SHELL = [oci.Entry("bin/sh", b"#", mode=0o755), oci.Entry("usr/bin/python3", b"#", mode=0o755)]
@@ -50,3 +50,16 @@ def test_with_a_login_and_without(launch: Program, closed: Served) -> None:
     assert inspect.file(path).header.compressor == "zstd"
     assert json.loads(path.with_suffix(".json").read_bytes())["arch"] == "aarch64"
     assert PASSWORD not in "".join(each.read_text() for each in launch.home.rglob("*.lock"))
+
+
+def test_certificates_that_are_named(launch: Program, tmp_path: Path) -> None:
+    """A registry of an authority of its own, told by `SSL_CERT_FILE`; and one that names nothing."""
+    with registry.registry(tmp_path, tls=True) as own:
+        words = ("images", "ensure", f"{own.host}/z/engine:1", "--cluster", "./site.toml")
+        for file, said in (
+            (tmp_path / "ca.crt", f"error[image-absent]: `{own.host}` has no `z/engine:1`"),
+            (tmp_path / "none", f"error[image-unseen]: `{tmp_path}/none` has no certificate: no such file"),
+            (tmp_path / "r.toml", f"error[image-unseen]: `{tmp_path}/r.toml` has no certificate: "),
+        ):
+            done = launch(*words, env={"SSL_CERT_FILE": str(file)})
+            assert (done.returncode, said in done.stderr) == (4, True), done.stderr

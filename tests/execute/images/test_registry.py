@@ -238,8 +238,9 @@ def test_a_password(closed: Served, tmp_path: Path) -> None:
     wanted = named(closed.host, "t/private:1")
     with pytest.raises(Failure, match="to nobody without a login: it is private, or does not exist"):
         client().digest(wanted)
-    with pytest.raises(Failure, match=r"does not show `.*` to `alice`, as `DOCKER_AUTH_CONFIG` has it"):
+    with pytest.raises(Failure, match=r"does not show `.*` to `alice`, as `DOCKER_AUTH_CONFIG` has it") as raised:
         client(_docker(closed.host, f"{USER}:wrong-word")).digest(wanted)
+    assert f"`docker login {closed.host}`" in str(raised.value.advice)
     assert client(_docker(closed.host, f"{USER}:{PASSWORD}")).digest(wanted) == digest
     # enroot's machines have no port, and its passwords may be variables.
     (tmp_path / ".credentials").write_text("# mine\nmachine 127.0.0.1 login alice password $SESAME\n")
