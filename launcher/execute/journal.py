@@ -69,7 +69,9 @@ def refusal(code: str, message: str, advice: str | None = None, status: int = 1)
 
 def unreadable(path: Path, error: Exception) -> Refused:
     """A file of a run directory that cannot be read, as an exception to raise."""
-    reason = (error.strerror or "").lower() if isinstance(error, OSError) else str(error)
+    reason = str(error) if isinstance(error, ValueError) else "its content is not what `launch` writes"
+    if isinstance(error, OSError):
+        reason = (error.strerror or "").lower()
     return refusal("run-directory", f"`{path}` cannot be read: {reason}")
 
 

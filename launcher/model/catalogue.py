@@ -12,6 +12,7 @@ from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from launcher.model.entry import LISTS, fault
 from launcher.model.fault import Fault, faults
 from launcher.model.flag import Flag, Kind, guess, words
 from launcher.model.recipe import FlagValue
@@ -23,9 +24,7 @@ __all__ = ["Catalogue", "Fault", "Flag", "Kind", "dump", "faults", "guess", "loa
 Nearest = Callable[[str, Iterable[str]], str | None]
 
 SCHEMA = 1
-_LISTS = ("negatives", "choices", "known", "also", "suffixes")
 _FIELDS = tuple(each for each in fields(Flag) if each.name not in ("name", "spellings", "within", "types"))
-_ENTRY = frozenset(("aliases", *(each.name for each in _FIELDS)))
 
 
 @record
@@ -243,20 +242,22 @@ def load(text: str) -> Catalogue:
             glued=raw.get("glued", {}),
             types=raw.get("types", {}),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not a flag catalogue: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"it has no `{error.args[0]}`") from error
+    except (TypeError, AttributeError) as error:
+        raise ValueError("a value in it is not of the type it should be") from error
 
 
 def _entries(raw: Mapping[str, Mapping[str, Any]]) -> _Entries:
-    for entry in raw.values():
-        if not entry.keys() <= _ENTRY:
-            raise TypeError(f"a flag has no {', '.join(sorted(entry.keys() - _ENTRY))}")
+    for name, entry in raw.items():
+        if wrong := fault(name, entry):
+            raise ValueError(wrong)
     return _Entries(raw)
 
 
 def _flag(name: str, entry: Mapping[str, Any]) -> Flag:
     plain = dict(entry)
-    for key in _LISTS:
+    for key in LISTS:
         if key in plain:
             plain[key] = tuple(plain[key])
     return Flag(name, (name, *plain.pop("aliases", ())), **plain)

@@ -1,6 +1,7 @@
 """Catalogues: the file format, and which flag a recipe's key means."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.model.catalogue import Catalogue, Flag, dump, load, spell, stand_in
+from launcher.model.entry import KEYS
 from launcher.model.recipe import FlagValue
 
 FLAGS = Path(__file__).parents[2] / "manifests" / "flags"
@@ -74,14 +76,32 @@ FULL = json.loads((FLAGS / "smg" / "1.13.0.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("aliases", 3), ("choices", [3]), ("kind", None), ("kind", []), ("arity", "x"), ("pattern", "[")),
+        *(("pattern", 3), ("minimum", "1"), ("folded", 1), ("instead", {}), ("repeat", "ever")),
+    ],
+)
+def test_an_entry_that_no_flag_can_have_is_a_value_error(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"`{key}` of `--a` cannot be `"):
+        load(json.dumps({**FULL, "flags": {"--a": {key: value}}}))
+
+
+def test_every_part_of_a_flag_has_a_key() -> None:
+    made = {"name", "spellings", "within", "types"}
+    assert {*KEYS} == {"aliases", *(each.name for each in fields(Flag))} - made
+
+
+@pytest.mark.parametrize(
     ("broken", "message"),
     [
         ("[]", "not a flag catalogue of schema 1"),
         ("{}", "not a flag catalogue of schema 1"),
         ('{"schema": 2}', "not a flag catalogue of schema 1"),
-        (json.dumps({**FULL, "flags": {"--a": {"knd": "int"}}}), "not a flag catalogue: .*knd.*"),
-        (json.dumps({**FULL, "flags": []}), "not a flag catalogue: .*"),
-        (json.dumps({key: FULL[key] for key in FULL if key != "version"}), "not a flag catalogue: 'version'"),
+        (json.dumps({**FULL, "flags": {"--a": {"knd": "int"}}}), "a flag has no knd"),
+        (json.dumps({**FULL, "flags": []}), "a value in it is not of the type it should be"),
+        (json.dumps({**FULL, "flags": {"--a": 1}}), "`--a` is no table"),
+        (json.dumps({key: FULL[key] for key in FULL if key != "version"}), "it has no `version`"),
         ("{", "Expecting property name .*"),
     ],
 )
