@@ -36,9 +36,9 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
 _ADVICE = (
     *((mark, "import it again") for mark in ("truncated", "zeros", "empty")),
     ("Git LFS", "`git lfs pull` fetches it"),
-    ("docker save", "`docker push` it, and `launch images ensure REFERENCE` makes an image file of it"),
+    ("docker save", "`docker push` it, and import what was pushed"),
     ("folder", "`apptainer build FILE.sif FOLDER` makes an image file of one that holds a root"),
-    ("", "`launch images ensure REFERENCE` makes an image file of what a registry has"),
+    ("", "an image file is made by importing what a registry has"),
 )
 """A word of what is wrong with a file → what to do."""
 
