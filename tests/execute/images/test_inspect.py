@@ -18,7 +18,7 @@ def tiny() -> Path:
     return image.squashfs(image.TINY)
 
 
-AGAIN, MAKE = "import it again", "`launch images ensure REFERENCE` makes"
+AGAIN, MAKE = "import it again", "importing what a registry has"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 
 
