@@ -1,18 +1,22 @@
 """Flag catalogues on files, and what is known beside them: `flags/` in each folder of role manifests."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from launcher.execute import reading
 from launcher.execute.folder import NAME, age, exists, folders, names
 from launcher.model.catalogue import Catalogue, load
+from launcher.model.entry import plugins_fault
 from launcher.model.kin import Kin, Names
 from launcher.run.record import mutable
 from launcher.text.advice import typed
 from launcher.text.diagnostic import Diagnostic, Refused
 from launcher.text.document import Document
+
+T = TypeVar("T")
 
 
 @mutable
@@ -68,13 +72,8 @@ class Catalogues:
 
     def _catalogue(self, path: Path) -> Catalogue:
         if path not in self._kept:
-            shown = self.shown(path)
-            try:
-                self._kept[path] = self._whole(path, load(reading.document_text(path, shown)))
-            except ValueError as error:
-                message = f"`{shown}` is no flag catalogue: {error}"
-                help_ = f"{typed('flags harvest', path.parent.name, path.stem)} makes it anew"
-                raise Refused([Diagnostic("catalogue-broken", message, None, help=help_)]) from None
+            anew = f"{typed('flags harvest', path.parent.name, path.stem)} makes it anew"
+            self._kept[path] = self._whole(path, self._loaded(path, load, anew))
         return self._kept[path]
 
     def _whole(self, path: Path, found: Catalogue) -> Catalogue:
@@ -82,7 +81,23 @@ class Catalogues:
         plugins = path.parent / "plugins" / path.name
         if not exists(plugins):
             return found
-        return replace(found, plugins=json.loads(reading.document_text(plugins, self.shown(plugins))))
+        return replace(found, plugins=self._loaded(plugins, _plugins, "begin anew with a copy of the shipped one"))
+
+    def _loaded(self, path: Path, read: Callable[[str], T], advice: str) -> T:
+        """What `read` makes of the file's text. Raises Refused where that is a ValueError."""
+        shown = self.shown(path)
+        try:
+            return read(reading.document_text(path, shown))
+        except ValueError as error:
+            message = f"`{shown}` is no flag catalogue: {error}"
+            raise Refused([Diagnostic("catalogue-broken", message, None, help=advice)]) from None
+
+
+def _plugins(text: str) -> Mapping[str, Any]:
+    raw: Mapping[str, Any] = json.loads(text)
+    if wrong := plugins_fault(raw):
+        raise ValueError(wrong)
+    return raw
 
 
 def _names_of(document: Document) -> Names:

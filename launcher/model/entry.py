@@ -21,6 +21,14 @@ def fault(name: str, entry: Any) -> str | None:
     return f"`{wrong}` of `{name}` cannot be `{entry[wrong]}`" if wrong else None
 
 
+def plugins_fault(raw: Any) -> str | None:
+    """What is wrong with a catalogue of plugins, or None."""
+    if not isinstance(raw, Mapping):
+        return "it is no table"
+    wrong = next((key for key, fits in PLUGINS.items() if key in raw and not fits(raw[key])), None)
+    return f"`{wrong}` is not what it should be" if wrong else None
+
+
 def _words(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
@@ -45,6 +53,18 @@ def _pattern(value: Any) -> bool:
     return True
 
 
+def _tree(value: Any) -> bool:
+    """Whether these are keys and the types of their values: a table, a list of one, a type's name, or whatever."""
+    if isinstance(value, Mapping):
+        return all(map(_tree, value.values()))
+    return _text(value) or (isinstance(value, list) and len(value) == 1 and _tree(value[0]))
+
+
+def _plugins(value: Any) -> bool:
+    tables = isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values())
+    return tables and all(_tree(each.get("parameters")) for each in value.values())
+
+
 def _any(value: Any) -> bool:
     return True
 
@@ -61,3 +81,10 @@ KEYS: Mapping[str, Callable[[Any], bool]] = {
     "pattern": _pattern,
 }
 """Key of an entry → whether it may have such a value."""
+
+PLUGINS: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("apis", "gates"), _words),
+    "configuration": lambda value: isinstance(value, Mapping) and _tree(value),
+    "plugins": _plugins,
+}
+"""Key of a catalogue of plugins → whether it may have such a value."""

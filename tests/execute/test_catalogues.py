@@ -1,5 +1,6 @@
 """Catalogues on files: which of several folders counts, what is known beside them, and what is broken."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def test_names_with_a_table_that_nothing_reads_are_refused(tmp_path: Path) -> No
     with pytest.raises(Refused) as caught:
         files(tmp_path).names()
     assert "has a table that nothing reads: tiles" in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "3", '{"apis": 3}', '{"gates": [3]}', '{"configuration": 3}', '{"configuration": {"kind": 3}}'),
+        *('{"plugins": [3]}', '{"plugins": {"a": 3}}', '{"plugins": {"a": {"parameters": {"b": []}}}}'),
+    ],
+)
+def test_plugins_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    flags = tmp_path / "launch" / "manifests" / "flags" / "epp"
+    (flags / "plugins").mkdir(parents=True)
+    shutil.copy(SHIPPED / "manifests" / "flags" / "epp" / "0.10.0.json", flags)
+    (flags / "plugins" / "0.10.0.json").write_text(text, encoding="utf-8")
+    with pytest.raises(Refused) as caught:
+        files(tmp_path).catalogues.catalogue("epp", "0.10.0")
+    [said] = caught.value.diagnostics
+    assert (said.code, said.help) == ("catalogue-broken", "begin anew with a copy of the shipped one")
 
 
 def test_a_grammar_is_found_and_a_strange_name_is_none(tmp_path: Path) -> None:
