@@ -56,6 +56,7 @@ class Port(Table):
     base: Annotated[int, Field(ge=1, le=65535)] = Field(description="port of the first replica on a node")
     step: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="from one replica to the next")
     span: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="consecutive ports of each replica")
+    everywhere: bool = Field(default=False, description="whether it is bound on every address of its node")
 
 
 class ManifestExpect(Table):

@@ -37,7 +37,7 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     }
     _collected(job, wanted)
     seats = tuple(_seats(job, adapters, layout, wanted))
-    allocation = allocate(seats, wanted, front, job.recipe.ports, _everywhere(job))
+    allocation = allocate(seats, wanted, front, job.recipe.ports, _everywhere(job, wanted))
     waits = order(job.roles)
     roles, spread = {role.name: role for role in job.roles}, job.router.manifest.urls
     replicas = tuple(
@@ -59,13 +59,15 @@ def outline(job: Job, adapters: Adapters) -> Outline:
     return Outline(layout, allocation, waits, front, replicas, faults)
 
 
-def _everywhere(job: Job) -> frozenset[str]:
+def _everywhere(job: Job, wanted: Mapping[str, Mapping[str, Port]]) -> frozenset[str]:
     """Roles that listen on every address where the nodes of a run are addresses of one machine: what stands before a
-    worker, and calls it at localhost, and that worker.
+    worker, and calls it at localhost, that worker, and what has a port of the kind.
     """
     if job.cluster.scheduler != "local":
         return frozenset()
-    return frozenset(name for role in job.roles if role.beside for name in (role.name, role.beside))
+    beside = {name for role in job.roles if role.beside for name in (role.name, role.beside)}
+    wide = {name for name, ports in wanted.items() if any(port.everywhere for port in ports.values())}
+    return frozenset(beside | wide)
 
 
 def _collected(job: Job, wanted: Mapping[str, dict[str, Port]]) -> None:

@@ -53,7 +53,7 @@ class Sglang(Engine):
         if nodes > 1 or _groups(given) > 1:
             found[INIT] = Port(base=8300, step=10, span=_DERIVED)
         elif _copies(given) == 1:
-            found[NCCL] = Port(base=17500)
+            found[NCCL] = Port(base=17500, everywhere=True)
         if role.kv_events:
             found[PUBLISH] = Port(base=5550, span=min(_ranks(given), _MOST))
         return {**found, **role.manifest.ports}

@@ -11,7 +11,7 @@ from launcher.plan.plan import plan
 from launcher.plan.step import Plan, Step
 from launcher.run.script import ref, shown
 from launcher.text.diagnostic import errors
-from tests.jobs import ROOT, adapters, job, role, router, site
+from tests.jobs import ROOT, adapters, cluster, job, role, router, site
 
 FOLDER = ROOT / "manifests" / "flags" / "sglang"
 CATALOGUES = {path.stem: load(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
@@ -100,6 +100,13 @@ def test_ranks_meet_on_a_port_that_is_nobody_elses() -> None:
     found = planned("prefill", "decode", gpus=2, flags={"tp-size": 2})
     assert [said(step)["nccl-port"] for step in found.steps[:2]] == ["17500", "17501"]
     assert [step.ports["nccl"] for step in found.steps[:2]] == [17500, 17501]
+
+
+def test_where_ranks_meet_is_bound_on_every_address_of_a_machine() -> None:
+    """Also on those that are the nodes of another replica."""
+    workers = role("worker", "sglang", gpus=1, replicas=2, flags={"tp-size": 1})
+    found = plan(job(workers, router("smg"), on=cluster(nodes=2, node={"gpus": 1}), model={"path": "/m"}), adapters())
+    assert [said(step)["nccl-port"] for step in found.steps[:2]] == ["17500", "17501"]
 
 
 @pytest.mark.parametrize(
