@@ -62,14 +62,10 @@ class Sglang(Deployment):
 
     def __init__(self, home: Path, shift: int) -> None:
         super().__init__(home, shift)
-        self.nodes(4, gpus=1)
-
-    def nodes(self, count: int, gpus: int) -> None:
-        """So many nodes of so many GPUs, from now on."""
-        folder = self.home / "config" / "launch" / "clusters"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = home / "config" / "launch" / "clusters"
+        folder.mkdir(parents=True)
         images = "".join(f'{name} = "{environment(name)}"\n' for name in ("sglang", "sglang-router"))
-        text = f'schema = 1\nname = "local"\nnode = {{ gpus = {gpus} }}\nnodes = {count}\n[images]\n{images}'
+        text = f'schema = 1\nname = "local"\nnode = {{ gpus = 1 }}\nnodes = 4\n[images]\n{images}'
         (folder / "local.toml").write_text(text, encoding="utf-8")
 
     def deploy(self, text: str) -> None:
@@ -119,8 +115,7 @@ def test_aggregate(sglang: Sglang) -> None:
 
 @pytest.mark.parametrize("router", ["sglang-router", "smg"])
 def test_prefill_and_decode(sglang: Sglang, router: str) -> None:
-    """By Mooncake over TCP: decode is told prefill's bootstrap port. Where ranks meet is bound on every address."""
-    sglang.nodes(1, gpus=2)
+    """By Mooncake over TCP: decode is told prefill's bootstrap port."""
     sglang.deploy(HALVES % router)
     sglang.answer()
     log = (sglang.run / "logs" / "prefill-0.log").read_text(encoding="utf-8", errors="replace")
