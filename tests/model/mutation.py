@@ -62,12 +62,14 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "differences": [{"since": "1.2", "about": "waits", "source": "seen with 1.1 and 1.2", "flags": ["wait"]}],
         "image": "eng",
         "program": {"name": "eng", "distribution": "engine", "version": "1", "command": ["eng"], "needs": ["sh"]},
-        "ports": {"http": {"base": 6100, "step": 32, "span": 2}},
+        "ports": {"http": {"base": 6100, "step": 32, "span": 2, "everywhere": True}},
         "env": {"A": "1"},
         "flags": {"a": 1},
         "setup": "echo",
         "owned": {"port": "no"},
         "owned_env": {"CUDA_VISIBLE_DEVICES": "no"},
+        "listens": ["side-port"],
+        "listens_env": ["SIDE_PORT"],
         "gates": [
             {
                 "kind": "http",
