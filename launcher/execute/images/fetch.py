@@ -20,6 +20,7 @@ AT_ONCE = 4
 TRIES = 5
 _PIECE = 1 << 20
 _LOOK = 0.02
+"""Seconds between two looks at a layer that is still coming."""
 
 
 @dataclass

@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -183,37 +184,28 @@ class Durable:
     """Has a file written to the disk while it is being made, so that little is left to wait for at its end."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._over, self.failed = threading.Event(), threading.Event()
-        self._error: OSError | None = None
-        self._thread = threading.Thread(target=self._sync, daemon=True)
-        self._thread.start()
+        self._path, self._over = path, threading.Event()
+        pool = ThreadPoolExecutor(1)
+        self.done = pool.submit(self._sync)
+        pool.shutdown(wait=False)
 
     def _sync(self) -> None:
-        handle = -1
-        try:
+        while not self._path.exists():
+            if self._over.wait(_EVERY):
+                return
+        with self._path.open("rb") as content:
             while not self._over.wait(_EVERY):
-                if handle < 0 and self._path.exists():
-                    handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-                if handle >= 0:
-                    os.fdatasync(handle)
-        except OSError as error:
-            self._error = error
-            self.failed.set()
-        finally:
-            if handle >= 0:
-                os.close(handle)
+                os.fdatasync(content.fileno())
 
     def leave(self) -> None:
         """Ends it. Once ended, nothing happens."""
         self._over.set()
-        self._thread.join()
+        wait([self.done])
 
     def end(self) -> None:
         """Ends it. Raises OSError where the disk has failed: whoever asks it next is not told again."""
         self.leave()
-        if self._error is not None:
-            raise self._error
+        self.done.result()
 
 
 def timeless(image: Path) -> None:

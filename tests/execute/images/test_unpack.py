@@ -9,6 +9,7 @@ import tarfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_files_with_holes(dialect: str, tmp_path: Path) -> None:
 
 def test_a_disk_that_fails_is_told_once_the_file_is_made() -> None:
     durable = Durable(Path("/dev/full"))
-    durable.failed.wait()
+    wait([durable.done])
     with pytest.raises(OSError) as raised:
         durable.end()
     assert raised.value.errno == errno.EINVAL  # a device has nothing that could be made durable
