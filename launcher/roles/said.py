@@ -12,6 +12,8 @@ from launcher.model.job import Role
 from launcher.run.record import record
 
 EVENTS = "kv-events-config"
+"""The flag of both that says how KV events are published."""
+
 _DEFAULT = "tcp://*:5557"
 _BOUND = re.compile(r"tcp://(?:\*|\[?::\]?|0\.0\.0\.0):([0-9]{1,5})")
 _HIGHEST = 65535

@@ -24,11 +24,12 @@ from launcher.roles.base import Endpoint, Handoff, Net, Replica, Scheme, Task, w
 from launcher.roles.base import nodes as nodes_of
 from launcher.roles.command import flags, gates, program
 from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
+from launcher.roles.said import EVENTS
 from launcher.run.script import File, Gate, ref
 from launcher.text.diagnostic import Diagnostic
 
 BOOTSTRAP, INIT, NCCL, PUBLISH = "bootstrap", "dist_init", "nccl", "kv_events"
-BACKEND, EVENTS = "disaggregation-transfer-backend", "kv-events-config"
+BACKEND = "disaggregation-transfer-backend"
 _TP, _PP, _DP, _ATTENTION = "tp-size", "pp-size", "dp-size", "attn-dp-size"
 _DERIVED = 7
 """Ports from that of `--dist-init-addr` on."""

@@ -12,7 +12,8 @@ from launcher.roles.base import nodes as nodes_of
 from launcher.roles.command import flags, program
 from launcher.roles.engine import CODES, HTTP, Engine, configured, events_twice, file, split, twice
 from launcher.roles.ranks import Server, Shape, formation, misfit
-from launcher.roles.vllm_kv import EVENTS, MOONCAKE, NIXL, SCALE_OUT, TRANSFER, connectors, kinds, published, transfer
+from launcher.roles.said import EVENTS
+from launcher.roles.vllm_kv import MOONCAKE, NIXL, SCALE_OUT, TRANSFER, connectors, kinds, published, transfer
 from launcher.roles.vllm_replica import (
     BOOTSTRAP,
     DATA,

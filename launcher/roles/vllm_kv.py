@@ -13,12 +13,12 @@ from typing import Any
 
 from launcher.model.given import Given
 from launcher.model.job import Role
+from launcher.roles.said import EVENTS
 
 NIXL = "nixl"
 MOONCAKE = "mooncake"
 
 TRANSFER = "kv-transfer-config"
-EVENTS = "kv-events-config"
 SCALE_OUT = "enable-scale-out"
 """With it vLLM 0.32 and later answer `/render`, which gives the tokens of a prompt; without it with 403."""
 
