@@ -33,11 +33,8 @@ def parse(name: str, text: str) -> Document:
         raise Refused([_finding(draft, 0, "the text is nested too deep to be read", limits.SHALLOW)]) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place, help_ = (
-            mark.index if mark else 0,
-            "often an indent, or a text that wants quotes, on this line or the last",
-        )
-        raise Refused([_finding(draft, place, error.problem or "not YAML", help_)]) from None
+        help_ = "often an indent, or a text that wants quotes, on this line or the last"
+        raise Refused([_finding(draft, mark.index if mark else 0, error.problem or "not YAML", help_)]) from None
     except yaml.reader.ReaderError as error:
         raise Refused([_finding(draft, error.position, "a character that YAML does not take", "take it out")]) from None
     if not isinstance(node, MappingNode):
